@@ -11,7 +11,10 @@ use retake_core::session::{
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+mod chosen;
 mod text;
+
+pub use chosen::{ChosenError, ChosenFix};
 
 pub struct FixRun<'a> {
     pub base: &'a Base,

@@ -27,6 +27,7 @@ pub mod lab;
 mod lines;
 pub mod live;
 pub mod lock;
+pub mod mcp_server;
 pub mod model;
 mod opening;
 mod parallel_read;
@@ -64,7 +65,9 @@ pub use background::in_background;
 pub use base::{Base, BaseError};
 pub use checking::{check_recording, check_run, check_session, check_with_hints};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_definitions, read_stdin};
-pub use fix::{Applied, FixRefusal, FixRefusalReason, FixReport, FixRun, Tally};
+pub use fix::{
+    Applied, ChosenError, ChosenFix, FixRefusal, FixRefusalReason, FixReport, FixRun, Tally,
+};
 pub use fixture::{FixtureError, RecoveryFixture};
 pub use follower::{FileGrowth, Follower};
 pub use interrupt::{exit_on_interrupt, leave_interrupts, note_ends, note_interrupts};

@@ -6,7 +6,7 @@
 use crate::proxy::body::{Body, Cut, LOOKED_AT, framed, whole};
 use crate::proxy::decode::{DecodeFault, decode};
 use crate::proxy::guard::admit;
-use crate::proxy::listen::Door;
+use crate::proxy::listen::{Door, Token};
 use crate::proxy::server::{ClientConnection, Handler, accept, refusal};
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -75,6 +75,15 @@ pub(crate) struct Listening {
 impl Listening {
     /// Begins to listen. Fails where the address is not of the loopback, or cannot be had.
     pub(crate) fn start<A: Answers>(answers: A, listen: SocketAddr) -> io::Result<Self> {
+        Self::with_token(answers, listen, None)
+    }
+
+    /// The same for clients that bring a token.
+    pub(crate) fn with_token<A: Answers>(
+        answers: A,
+        listen: SocketAddr,
+        token: Option<Token>,
+    ) -> io::Result<Self> {
         if !listen.ip().is_loopback() {
             let message = format!("{} listens on the loopback only, as 127.0.0.1:0", A::WHAT);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
@@ -85,7 +94,9 @@ impl Listening {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let handler = Arc::new(Guarded(Door::local(address.port()), answers));
+        let mut door = Door::local(address.port());
+        door.token = token;
+        let handler = Arc::new(Guarded(door, answers));
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         std::thread::Builder::new()

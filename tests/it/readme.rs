@@ -218,6 +218,11 @@ fn readme_and_help_tables_are_true() {
             retake_live::proxy::connect::markdown_table(),
         ),
         ("src/help/doctor.md", "agents", agents()),
+        (
+            "src/help/mcp.md",
+            "tools",
+            retake_app::cli::mcp_tools_table(),
+        ),
         ("src/help/chaos.md", "chaos-keys", key_tables(&SPEC_TABLES)),
         ("src/help/chaos.md", "chaos-faults", chaos_faults()),
     ];

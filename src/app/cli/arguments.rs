@@ -57,6 +57,8 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant)] // there is one of them in a run
 pub enum Task {
+    /// List recordings, the newest first: by default those that agents keep on this machine
+    List(ListArguments),
     /// Report what is broken in recordings
     Check(CheckArguments),
     /// Print the transcript of a recording with its findings
@@ -89,6 +91,8 @@ pub enum Task {
     Scripted(ScriptedArguments),
     /// Serve the model turns of a recording, so that an agent runs again offline
     Replay(ReplayArguments),
+    /// Serve these commands as tools of an MCP server, so that an agent can debug recorded runs
+    McpServe(McpServeArguments),
     /// Print shell completions
     Completions(CompletionsArguments),
     /// Print the manual page
@@ -187,6 +191,7 @@ pub(in crate::cli) const TOPICS: &[Topic] = topics! {
     "chaos": "inject faults to test an agent's error handling",
     "scripted": "serve a model scripted in a file",
     "replay": "serve a recording as the model, offline",
+    "mcp": "let another agent debug: retake as an MCP server",
     "split": "find where a history can be cut",
     "health": "error rates of tools",
     "doctor": "heal sessions that agents cannot resume",
@@ -318,8 +323,12 @@ pub struct FixArguments {
     #[arg(long)]
     pub diff: bool,
     /// Also apply unsafe fixes to errors: those that change what the model saw or did
-    #[arg(long = "unsafe")]
+    #[arg(long = "unsafe", conflicts_with_all = ["action", "wording", "words", "value"])]
     pub unsafe_too: bool,
+    #[command(flatten)]
+    pub finding: FindingWish,
+    #[command(flatten)]
+    pub recovery: RecoveryWish,
     /// Replace each key and password by a placeholder
     #[arg(long, conflicts_with = "in_place")]
     pub redact: bool,
@@ -481,7 +490,7 @@ pub struct FindingWish {
 /// What is done about a finding.
 #[derive(Debug, Args)]
 pub struct RecoveryWish {
-    /// What to do [default: the first offer of the finding that can be exported]
+    /// What to do, instead of everything that is safe, or of the first offer that can be exported
     #[arg(long, value_name = "ACTION", value_parser = actions())]
     pub action: Option<String>,
     /// What the model reads, by the name of a wording
@@ -709,6 +718,27 @@ pub struct ExplainArguments {
     /// The text of a provider's refusal, - for standard input: finds the item that caused it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub error: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// Recordings or folders of them [default: ./sessions, and what agents and retake itself keep]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Only recordings that fit: words and fields as in the picker, such as `rule:orphan since:7d` (`retake help filters`)
+    #[arg(short, long, value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// List at most N recordings
+    #[arg(short, long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Format of the list (--as sets the format of the input)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
     #[command(flatten)]
     pub reading: ReadingArguments,
     /// When to use colours
@@ -1055,6 +1085,24 @@ pub struct ScriptedArguments {
     /// Where to listen, on the loopback; port 0 takes any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub struct McpServeArguments {
+    /// Let the client read recordings in this folder, or this one; can be repeated [default: the folder it is started
+    /// in, and what agents and retake itself keep]
+    #[arg(long, value_name = "PATH")]
+    pub root: Vec<PathBuf>,
+    /// Let the client write new files in this folder; it overwrites none
+    #[arg(long, value_name = "DIR")]
+    pub allow_write: Option<PathBuf>,
+    /// Serve streamable HTTP on this address of the loopback instead of standard input and output; port 0 takes any
+    /// free one. The first line printed is the address, which holds a token
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<SocketAddr>,
+    /// Give the client keys and passwords that are in recordings
+    #[arg(long)]
+    pub keep_secrets: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,8 @@ use super::flatten::session_names;
 use super::inputs::{
     Inputs, as_request_first, describe, refuse_to_overwrite, save, session_named, takes_of,
 };
-use super::output::{Output, name_of, safe_line, shell_word};
+use super::output::{Output, name_of, safe_line};
+use super::recovery::{no_offer, value_text, wordings};
 use crate::page::{PageError, PageForm, PageSource};
 use retake_core::actions::{self, Action, ActionError, ActionInput, Plan};
 use retake_core::formats::{CannotWrite, lower};
@@ -17,7 +18,7 @@ use retake_core::rules::{Finding, Run, beside};
 use retake_core::session::Session;
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::wording::recipe::{RecipeError, RecoveryCase, openai_agents, policy};
-use retake_core::wording::{FailureKind, default_of, recorded, render};
+use retake_core::wording::{FailureKind, recorded, render};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{
     Base, BaseError, FixtureError, InputError, Recording, RecoveryFixture, TakeError, TakeStore,
@@ -169,9 +170,12 @@ fn export_recovery(
         let findings = findings.map_err(|error| {
             Failure::refused(describe(&arguments.path, &InputError::from(error)))
         })?;
-        for finding in findings.iter().filter(|finding| desk.is_wanted(finding)) {
+        for finding in findings
+            .iter()
+            .filter(|finding| arguments.finding.fits(finding))
+        {
             offered.push((finding.rule.id, finding.item));
-            for action in desk.actions_of(finding) {
+            for action in arguments.recovery.actions_of(finding) {
                 let attempt = Attempt {
                     desk: &desk,
                     number,
@@ -224,36 +228,12 @@ impl<'a> Desk<'a> {
         })
     }
 
-    fn is_wanted(&self, finding: &Finding) -> bool {
-        let wish = &self.arguments.finding;
-        let is_there = |item: u32| wish.item.is_none_or(|wanted| wanted - 1 == item);
-        wish.rule
-            .as_deref()
-            .is_none_or(|rule| rule == finding.rule.id)
-            && finding.item.is_some_and(is_there)
-    }
-
-    /// The requested offers of a finding: by their name, or by what was given for them.
-    fn actions_of(&self, finding: &Finding) -> Vec<&'static Action> {
-        let wish = &self.arguments.recovery;
-        let takes_words = ["inject-error", "retry", "supply-output", "close-turn"];
-        let is_wanted = |action: &&str| match &wish.action {
-            Some(wanted) => wanted == action,
-            None if wish.value.is_some() => *action == "fallback",
-            None if wish.wording.is_some() || wish.words.is_some() => takes_words.contains(action),
-            None => true,
-        };
-        let offers = finding.offers.iter().map(|offer| offer.action);
-        offers.filter(is_wanted).filter_map(actions::find).collect()
-    }
-
     /// Why there is nothing to export: no finding, no offer, or what spoke against the first attempt.
     fn nothing(
         &self,
         found: &[(&'static str, Option<u32>)],
         refused: Vec<(String, ExportError)>,
     ) -> Failure {
-        let path = name_of(&self.arguments.path);
         let attempts = refused.len();
         if let Some((what, reason)) = refused.into_iter().next() {
             let first = failure(self.arguments, &what, &reason);
@@ -271,67 +251,14 @@ impl<'a> Desk<'a> {
                 first => first,
             };
         }
-        let wish = &self.arguments.finding;
-        let named = shell_word(&self.arguments.path.to_string_lossy());
-        match (found.first(), &self.arguments.recovery.action) {
-            (Some((rule, item)), Some(action)) => {
-                let place = item.map_or(0, |item| u64::from(item) + 1);
-                Failure::with_hint(
-                    format!("{path}: {rule} at item {place} does not offer {action}"),
-                    format!("`retake check {named} --format json` lists the offers"),
-                )
-            }
-            (Some((rule, _)), None) => {
-                Failure::refused(format!("{path}: this action is not available for {rule}"))
-            }
-            (None, _) => {
-                let rule = wish.rule.as_deref().map(|rule| format!(" of {rule}"));
-                let item = wish.item.map(|item| format!(" at item {item}"));
-                let [rule, item] = [rule, item].map(Option::unwrap_or_default);
-                Failure::with_hint(
-                    format!("{path}: no finding{rule}{item}"),
-                    format!("`retake check {named}` lists the findings"),
-                )
-            }
-        }
+        let arguments = self.arguments;
+        no_offer(
+            &arguments.path,
+            &arguments.finding,
+            &arguments.recovery,
+            found.first().copied(),
+        )
     }
-
-    /// The name and the template of what the model reads.
-    fn words(&self, rule: &str, action: &str) -> Result<(String, String), ExportError> {
-        let wish = &self.arguments.recovery;
-        if let Some(words) = &wish.words {
-            return Ok((String::new(), words.clone()));
-        }
-        let kind = FailureKind::of_rule(rule);
-        if let Some(name) = &wish.wording {
-            let known = kind.map(|kind| self.wordings.of(kind)).unwrap_or_default();
-            if let Some(found) = known.iter().find(|known| known.name == name) {
-                return Ok((name.clone(), found.template.to_owned()));
-            }
-            let names = known.iter().map(|known| known.name);
-            let names = names.collect::<Vec<_>>().join(", ");
-            return Err(ExportError::Words(match &names[..] {
-                "" => format!("no wordings for {rule}; give one with --words"),
-                _ => format!("no wording {name} for {rule}; available: {names}"),
-            }));
-        }
-        Ok(match kind.filter(|_| action == "inject-error") {
-            Some(kind) => {
-                let wording = default_of(kind);
-                (wording.name.to_owned(), wording.template.to_owned())
-            }
-            None => Default::default(),
-        })
-    }
-}
-
-/// The library and the operator's own; unusable entries are reported.
-fn wordings() -> Wordings {
-    let wordings = Wordings::read(&usual_files(Path::new(".")));
-    for fault in &wordings.faults {
-        print_error(&safe_line(&fault.to_string()), None);
-    }
-    wordings
 }
 
 struct Attempt<'a> {
@@ -354,7 +281,8 @@ impl Attempt<'_> {
             include_in_history: wish.include_in_history,
             ..RecoveryCase::default()
         };
-        let words = self.desk.words(recovery.rule, recovery.action);
+        let words = wish.template(&self.desk.wordings, recovery.rule, recovery.action);
+        let words = words.map_err(ExportError::Words);
         let (wording, template) = &words.map_err(|reason| (recovery.what(), reason))?;
         let recovery = RecoveryCase {
             wording,
@@ -403,11 +331,7 @@ impl Attempt<'_> {
         let beside = beside(self.session, self.findings, self.finding);
         let scene = run.scene(self.finding.defect(), &beside);
         let scene = scene.ok_or(ActionError::NoItem)?;
-        let has_schema = self.session.contract.output_schema.is_some();
-        let value = recovery.value.map(|value| match value {
-            Value::String(text) if !has_schema => text.clone(),
-            value => value.to_string(),
-        });
+        let value = recovery.value.map(|value| value_text(self.session, value));
         let words = match self.action.id {
             "fallback" => value.as_deref(),
             _ => Some(recovery.template).filter(|words| !words.is_empty()),

@@ -2,20 +2,21 @@
 
 use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, print_error, refused};
-use super::flatten::Lines;
-use super::inputs::{Inputs, Opened, as_request_first, refuse_to_overwrite};
+use super::flatten::{Lines, session_names};
+use super::inputs::{Inputs, Opened, as_request_first, refuse_to_overwrite, session_named};
 use super::output::{JsonOutput, Output, counted, name_of, safe_line};
+use super::recovery::{no_offer, value_text, wordings};
 use super::style::Palette;
 use crate::tui::state::pretty::lay_out;
-use retake_core::actions::Safety;
+use retake_core::actions::{ActionError, Safety};
 use retake_core::formats::{CannotWrite, is_fixed};
 use retake_core::rules::Severity;
 use retake_core::session::{HistoryChange, Rope, Session, compare, operations_of};
 use retake_live::replace::Backup;
 use retake_live::{
-    Applied, Base, BaseError, FixRefusal, FixRefusalReason, FixReport, FixRun, InputError,
-    Recording, SaveError, SpeculativeWrite, WriteError, exit_on_interrupt, is_same_file, save_take,
-    write_take,
+    Applied, Base, BaseError, ChosenError, ChosenFix, FixRefusal, FixRefusalReason, FixReport,
+    FixRun, InputError, Recording, SaveError, SpeculativeWrite, WriteError, exit_on_interrupt,
+    is_same_file, save_take, write_take,
 };
 use similar::{DiffTag, group_diff_ops};
 use std::borrow::Cow;
@@ -46,10 +47,9 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     let mending = FixRun {
         base: &base,
         wants: &|_| true,
-        up_to: if arguments.unsafe_too {
-            Safety::Unsafe
-        } else {
-            Safety::Safe
+        up_to: match arguments.unsafe_too || is_chosen(arguments) {
+            true => Safety::Unsafe,
+            false => Safety::Safe,
         },
         target: inputs.target,
         complete: &|recording: &mut Recording| inputs.complete(&arguments.path, recording),
@@ -61,7 +61,10 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         },
         cuts_torn_line: arguments.unsafe_too,
     };
-    let report = mending.run().map_err(unreadable)?;
+    let report = match is_chosen(arguments) {
+        true => fix_chosen(arguments, &mending)?,
+        false => mending.run().map_err(unreadable)?,
+    };
     if report.applied.is_empty() {
         let never = report.refused.iter().find_map(never_written);
         if let Some(reason) = never {
@@ -82,6 +85,65 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         _ if problems.any(|problem| problem.kind.is_unread()) => Exit::Unreadable,
         0 => Exit::Clean,
         _ => Exit::Findings,
+    })
+}
+
+/// Whether one recovery is chosen, instead of everything that is safe.
+fn is_chosen(arguments: &FixArguments) -> bool {
+    let (finding, recovery) = (&arguments.finding, &arguments.recovery);
+    let finding = finding.session.is_some() || finding.item.is_some() || finding.rule.is_some();
+    let words = recovery.wording.is_some() || recovery.words.is_some();
+    finding || words || recovery.action.is_some() || recovery.value.is_some()
+}
+
+/// Carries out the recovery that the command line names, for the first finding that offers it.
+fn fix_chosen(arguments: &FixArguments, mending: &FixRun<'_>) -> Result<FixReport, Failure> {
+    let (path, wish) = (&arguments.path, &arguments.recovery);
+    let wordings = wordings();
+    let names = session_names(&mending.base.recording().sessions);
+    let only = arguments.finding.session.as_deref();
+    let only = only.map(|wanted| session_named(path, &names, wanted));
+    let only = only.transpose()?;
+    let mut fits = None;
+    let mut in_words = None;
+    let report = mending.run_chosen(|number, session, finding| {
+        let is_wanted = only.is_none_or(|only| only == number) && arguments.finding.fits(finding);
+        if !is_wanted || in_words.is_some() {
+            return None;
+        }
+        fits.get_or_insert((finding.rule.id, finding.item));
+        let action = *wish.actions_of(finding).first()?;
+        let words = match wish.value.as_ref().filter(|_| action.id == "fallback") {
+            Some(value) => value_text(session, value),
+            None => match wish.template(&wordings, finding.rule.id, action.id) {
+                Ok((_, template)) => template,
+                Err(reason) => {
+                    in_words = Some(reason);
+                    return None;
+                }
+            },
+        };
+        Some(ChosenFix {
+            action,
+            words: Some(words).filter(|words| !words.is_empty()),
+            include_in_history: wish.include_in_history,
+        })
+    });
+    let name = name_of(path);
+    report.map_err(|error| match (error, in_words, fits) {
+        (ChosenError::Input(error), ..) => Failure::unreadable(path, &error),
+        (_, Some(reason), _) => refused(format!("{name}: {reason}")),
+        (ChosenError::NoFinding, _, fits) => no_offer(path, &arguments.finding, wish, fits),
+        (error @ ChosenError::Refused { .. }, ..) => {
+            let message = format!("{name}: {}", safe_line(&error.to_string()));
+            match error {
+                ChosenError::Refused {
+                    reason: FixRefusalReason::Action(ActionError::NeedsWords(_)),
+                    ..
+                } => Failure::with_hint(message, "--words gives a text, --value a fallback"),
+                _ => Failure::refused(message),
+            }
+        }
     })
 }
 

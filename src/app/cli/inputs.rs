@@ -145,6 +145,17 @@ impl Inputs {
         self.supplement(recording, beside.tools());
     }
 
+    /// Adds the same quietly and names the dialect to judge for, where many files are inspected.
+    pub(super) fn judge(
+        &self,
+    ) -> impl Fn(&Path, &mut Recording) -> Option<Dialect> + Send + Sync + use<> {
+        let inputs = self.clone();
+        move |path, recording| {
+            inputs.supplement(recording, inputs.beside(path).tools());
+            inputs.target
+        }
+    }
+
     /// Says where the tools of a file are that was written from `source`, where `check` would not find them.
     pub(super) fn report_tools(&self, source: &Path, written: &Path) {
         if let Some((tools, _)) = self.beside(source).found

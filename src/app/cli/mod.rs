@@ -21,9 +21,12 @@ mod health;
 mod help;
 mod inputs;
 mod lab;
+mod list;
+mod mcp_serve;
 mod open;
 mod output;
 mod proxy;
+mod recovery;
 mod replay;
 mod report;
 mod run;
@@ -38,6 +41,7 @@ mod walk;
 pub use arguments::{Arguments, ProxyArguments, Task};
 pub use exit::Exit;
 pub use inputs::{Inputs, Opened};
+pub use mcp_serve::markdown_table as mcp_tools_table;
 
 use exit::Failure;
 use std::ffi::OsString;
@@ -58,6 +62,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
     match &arguments.command {
         None => open::run(&arguments.open),
+        Some(Task::List(arguments)) => list::run(arguments),
         Some(Task::Check(arguments)) => check::run(arguments),
         Some(Task::Show(arguments)) => show::run(arguments),
         Some(Task::Fix(arguments)) => fix::run(arguments),
@@ -74,6 +79,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Lab(arguments)) => lab::run(arguments),
         Some(Task::Scripted(arguments)) => scripted::run(arguments),
         Some(Task::Replay(arguments)) => replay::run(arguments),
+        Some(Task::McpServe(arguments)) => mcp_serve::run(arguments),
         Some(Task::Completions(arguments)) => help::print_completions(arguments),
         Some(Task::Man) => help::print_man(),
         Some(Task::Help(arguments)) => help::run(arguments),

@@ -406,3 +406,73 @@ fn a_fix_that_is_ended_leaves_no_half_file() {
         );
     }
 }
+
+/// A call without an output that a text of the user follows, beside an output before its call.
+const TWO_DEFECTS: &str = r#"[
+  {"role": "tool", "tool_call_id": "a", "content": "1"},
+  {"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+  {"role": "assistant", "content": null, "tool_calls": [{"id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}}]},
+  {"role": "user", "content": "And?"}
+]
+"#;
+
+#[test]
+fn one_recovery_is_carried_out_with_words_of_ones_own_and_nothing_else() {
+    let here = folder(&[("run.json", TWO_DEFECTS)]);
+    let path = here.path();
+    let chosen = [
+        "fix",
+        "run.json",
+        "--rule",
+        "orphan-call",
+        "--action",
+        "supply-output",
+        "--words",
+        "seat 4",
+    ];
+    let (code, fixed, err) = told(path, &chosen);
+    assert!(
+        err.contains("1 action applied, 1 error left") && code == 1,
+        "{err}"
+    );
+    let (before, after) = fixed.split_once(r#""name": "g""#).unwrap();
+    assert!(after.contains(r#""content":"seat 4""#), "{fixed}");
+    // The other defect is where it was.
+    assert!(
+        before.find(r#""role": "tool""#) < before.find(r#""name": "f""#),
+        "{fixed}"
+    );
+    assert_eq!(read(path, "run.json"), TWO_DEFECTS);
+}
+
+#[test]
+fn a_recovery_that_cannot_be_carried_out_says_why() {
+    let here = folder(&[("run.json", TWO_DEFECTS)]);
+    for (arguments, why) in [
+        (&["--item", "4"][..], "no finding at item 4"),
+        (
+            &["--item", "3", "--action", "supply-output"],
+            "write the output first",
+        ),
+        (
+            &["--item", "3", "--action", "fallback"],
+            "does not offer fallback",
+        ),
+        (
+            &["--rule", "orphan-call", "--wording", "none"],
+            "no wording none for orphan-call",
+        ),
+        (&["--session", "9"], "session"),
+        (
+            &["--action", "supply-output", "--words", "x", "--unsafe"],
+            "cannot be used with",
+        ),
+    ] {
+        let arguments = [&["fix", "run.json"], arguments].concat();
+        let (code, out, err) = told(here.path(), &arguments);
+        assert!(
+            code == 2 && out.is_empty() && err.contains(why),
+            "{arguments:?}: {err}"
+        );
+    }
+}

@@ -1,0 +1,454 @@
+//! The tools of the MCP server: each is a command of retake, with the arguments that an agent may give it.
+
+use retake_core::suggest;
+use serde_json::{Map, Value, json};
+use std::ffi::OsString;
+
+/// A tool, and the command line that it stands for.
+pub(super) struct CommandTool {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// The words that the command line begins with.
+    pub(super) command: &'static [&'static str],
+    pub(super) parameters: &'static [Parameter],
+    pub(super) access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Reads recordings.
+    Reads,
+    /// Writes a new file.
+    Writes,
+}
+
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) kind: ParameterKind,
+    /// The option of the command; an operand if empty.
+    option: &'static str,
+    is_required: bool,
+    about: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ParameterKind {
+    /// A file or a folder below a root.
+    Path,
+    /// A file to write.
+    NewFile,
+    Text,
+    Number,
+    /// An option without a value.
+    Switch,
+    /// What the command reads from standard input.
+    Input,
+    /// Which part of the output is wanted.
+    Page,
+}
+
+use ParameterKind::{Input, NewFile, Number, Page, Path, Switch, Text};
+
+const fn required(name: &'static str, kind: ParameterKind, about: &'static str) -> Parameter {
+    Parameter {
+        name,
+        kind,
+        option: "",
+        is_required: true,
+        about,
+    }
+}
+
+const fn optional(
+    name: &'static str,
+    kind: ParameterKind,
+    option: &'static str,
+    about: &'static str,
+) -> Parameter {
+    Parameter {
+        name,
+        kind,
+        option,
+        is_required: false,
+        about,
+    }
+}
+
+const RECORDING: Parameter = required("path", Path, "The recording.");
+const RECORDINGS: Parameter = required("path", Path, "A recording, or a folder of recordings.");
+const SESSION: Parameter = optional(
+    "session",
+    Text,
+    "--session",
+    "Only this session of the file: its label, or its number from 1.",
+);
+const TARGET: Parameter = optional(
+    "target",
+    Text,
+    "--target",
+    "Judge for this provider's dialect: responses, chat, anthropic, gemini or converse.",
+);
+const TOOLS_FILE: Parameter = optional(
+    "tools_file",
+    Path,
+    "--tools",
+    "A file with the tools that the agent was offered, where the recording has none.",
+);
+const UNSAFE: Parameter = optional(
+    "unsafe",
+    Switch,
+    "--unsafe",
+    "Also apply fixes that change what the model saw or did.",
+);
+const ITEM: Parameter = optional(
+    "item",
+    Number,
+    "--item",
+    "Carry out one recovery, for the finding at this item, instead of everything that is safe.",
+);
+const RULE: Parameter = optional(
+    "rule",
+    Text,
+    "--rule",
+    "The same for a finding of this rule.",
+);
+const ACTION: Parameter = optional(
+    "action",
+    Text,
+    "--action",
+    "The action: one of the offers of the finding, such as inject-error.",
+);
+const WORDS: Parameter = optional(
+    "words",
+    Text,
+    "--words",
+    "What the model reads: an error text (a template), the output of a call, new arguments.",
+);
+const VALUE: Parameter = optional(
+    "value",
+    Text,
+    "--value",
+    "The value of the action fallback, as JSON text.",
+);
+const OUTPUT: Parameter = Parameter {
+    name: "output",
+    kind: NewFile,
+    option: "--output",
+    is_required: true,
+    about: "The new file, in the folder that the operator allowed. An existing file is never overwritten.",
+};
+
+/// What every tool takes.
+const PAGING: [Parameter; 2] = [
+    optional(
+        "cursor",
+        Page,
+        "",
+        "Where to go on, as the answer before says.",
+    ),
+    optional(
+        "max_tokens",
+        Page,
+        "",
+        "The size of the answer, 4000 by default and 25000 at most.",
+    ),
+];
+
+pub(super) const TOOLS: &[CommandTool] = &[
+    CommandTool {
+        name: "list_recordings",
+        about: "List recorded agent sessions, the newest first: path, agent, model, turns, tokens, errors, first words. Start \
+                here.",
+        command: &["list"],
+        parameters: &[
+            optional("path", Path, "", "Only below this folder."),
+            optional(
+                "filter",
+                Text,
+                "--filter",
+                "Words, and fields such as rule:orphan-call, tool:search, model:gpt, agent:codex, since:7d, turns:>9, error.",
+            ),
+            optional("limit", Number, "--limit", "The most recordings."),
+        ],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "find_defects",
+        about: "Check recordings: unknown tool calls, arguments that are not JSON or break the schema, orphaned calls and \
+                outputs, and what else a provider refuses. Each finding has its place, why it is wrong, and the actions that \
+                mend it.",
+        command: &["check", "--color", "never"],
+        parameters: &[
+            RECORDINGS,
+            optional(
+                "rule",
+                Text,
+                "--only",
+                "Only findings of these rules, with commas between them.",
+            ),
+            TARGET,
+            TOOLS_FILE,
+        ],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "check_request",
+        about: "Check the body of a request, or a history as JSON, before it is sent: will the provider take it?",
+        command: &["check", "--color", "never"],
+        parameters: &[
+            required("request", Input, "The body of the request, as JSON text."),
+            TARGET,
+        ],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "show_transcript",
+        about: "Read the transcript of a recording: turns, messages, calls with their arguments and results, findings. Long \
+                results are folded unless `full` is set.",
+        command: &["show", "--color", "never", "--no-pager", "--redact"],
+        parameters: &[
+            RECORDING,
+            SESSION,
+            optional("turn", Number, "--turn", "Only this turn, counted from 1."),
+            optional("full", Switch, "--full", "Texts in full."),
+        ],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "explain_rule",
+        about: "Explain a rule of find_defects: what it means, what causes it, how to mend it. Without a rule, list the rules.",
+        command: &["explain", "--color", "never"],
+        parameters: &[optional("rule", Text, "", "The id of the rule.")],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "explain_error",
+        about: "Decode the error of a provider (the text of a 400, for example) to the item of the recording that caused it.",
+        command: &["explain", "--color", "never"],
+        parameters: &[
+            Parameter {
+                name: "error",
+                kind: Text,
+                option: "--error",
+                is_required: true,
+                about: "The text of the error.",
+            },
+            optional(
+                "path",
+                Path,
+                "",
+                "The recording of the run that was refused.",
+            ),
+        ],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "report_usage",
+        about: "Report where tokens, money and time went: by tool, by turn, the largest results, sub-agents.",
+        command: &["usage", "--color", "never"],
+        parameters: &[
+            RECORDINGS,
+            SESSION,
+            optional("sort", Text, "--sort", "cost, time or size."),
+        ],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "report_tool_health",
+        about: "Report calls and error rates of each tool.",
+        command: &["health", "--color", "never"],
+        parameters: &[RECORDINGS],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "find_safe_cut",
+        about: "Find where a history can be shortened without separating a call from its output.",
+        command: &["split", "--color", "never"],
+        parameters: &[
+            RECORDING,
+            Parameter {
+                name: "keep",
+                kind: Number,
+                option: "--keep",
+                is_required: true,
+                about: "Keep at least this many of the last items.",
+            },
+        ],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "propose_fix",
+        about: "Show what a fix would change, as a diff. Nothing is written. Without item, rule and action everything that is \
+                safe is done.",
+        command: &["fix", "--color", "never", "--diff"],
+        parameters: &[
+            RECORDING, UNSAFE, SESSION, ITEM, RULE, ACTION, WORDS, VALUE, TARGET, TOOLS_FILE,
+        ],
+        access: Access::Reads,
+    },
+    CommandTool {
+        name: "apply_fix",
+        about: "Write a fixed copy of a recording. The recording itself stays as it is.",
+        command: &["fix", "--color", "never"],
+        parameters: &[
+            RECORDING, OUTPUT, UNSAFE, SESSION, ITEM, RULE, ACTION, WORDS, VALUE, TARGET,
+            TOOLS_FILE,
+        ],
+        access: Access::Writes,
+    },
+    CommandTool {
+        name: "convert_recording",
+        about: "Write a recording as the history of another provider, or as a session that another agent resumes; what is \
+                lost is listed.",
+        command: &["convert"],
+        parameters: &[
+            RECORDING,
+            Parameter {
+                name: "to",
+                kind: Text,
+                option: "--to",
+                is_required: true,
+                about: "responses, chat, anthropic, gemini, converse, claude-code, codex, opencode, gemini-cli or pi.",
+            },
+            OUTPUT,
+        ],
+        access: Access::Writes,
+    },
+];
+
+impl CommandTool {
+    pub(super) fn all_parameters(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().chain(&PAGING)
+    }
+
+    /// The JSON Schema of its arguments.
+    pub(super) fn schema(&self) -> Map<String, Value> {
+        let properties = self.all_parameters().map(|parameter| {
+            let kind = match parameter.kind {
+                Path | NewFile | Text | Input => json!({"type": "string"}),
+                Number => json!({"type": "integer", "minimum": 1}),
+                Page => json!({"type": "integer", "minimum": 0}),
+                Switch => json!({"type": "boolean"}),
+            };
+            let mut kind = kind;
+            kind["description"] = parameter.about.into();
+            (parameter.name.to_owned(), kind)
+        });
+        let required = self
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.is_required);
+        let required: Vec<_> = required.map(|parameter| parameter.name).collect();
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("properties".to_owned(), Value::Object(properties.collect()));
+        schema.insert("required".to_owned(), required.into());
+        schema.insert("additionalProperties".to_owned(), false.into());
+        schema
+    }
+
+    /// The command line for these arguments; `path` says how a path is spelled, or why it may not be used.
+    pub(super) fn words(
+        &self,
+        arguments: &Map<String, Value>,
+        mut path: impl FnMut(&str, ParameterKind) -> Result<OsString, String>,
+    ) -> Result<Vec<OsString>, String> {
+        self.refuse_unknown(arguments)?;
+        let mut words: Vec<OsString> = self.command.iter().map(OsString::from).collect();
+        let mut operands = Vec::new();
+        for parameter in self.parameters {
+            let Some(value) = arguments
+                .get(parameter.name)
+                .filter(|value| !value.is_null())
+            else {
+                match parameter.is_required {
+                    true => return Err(format!("{}: `{}` is missing", self.name, parameter.name)),
+                    false => continue,
+                }
+            };
+            let is_wrong = || format!("{}: `{}` has the wrong type", self.name, parameter.name);
+            let text = || value.as_str().ok_or_else(is_wrong);
+            let word = match parameter.kind {
+                Input | Page => continue,
+                Switch => match value.as_bool().ok_or_else(is_wrong)? {
+                    true => {
+                        words.push(parameter.option.into());
+                        continue;
+                    }
+                    false => continue,
+                },
+                Path | NewFile => path(text()?, parameter.kind)?,
+                Text => text()?.into(),
+                Number => {
+                    let number = value.as_u64().filter(|number| *number > 0);
+                    number.ok_or_else(is_wrong)?.to_string().into()
+                }
+            };
+            match parameter.option {
+                "" => operands.push(word),
+                option => {
+                    // In one word, so that a value is never taken for an option.
+                    let mut option = OsString::from(format!("{option}="));
+                    option.push(word);
+                    words.push(option);
+                }
+            }
+        }
+        if self.input().is_some() {
+            operands.push("-".into());
+        }
+        words.push("--".into());
+        words.extend(operands);
+        Ok(words)
+    }
+
+    /// The parameter that the command reads from standard input.
+    pub(super) fn input(&self) -> Option<&'static str> {
+        let input = self
+            .parameters
+            .iter()
+            .find(|parameter| parameter.kind == Input);
+        input.map(|parameter| parameter.name)
+    }
+
+    fn refuse_unknown(&self, arguments: &Map<String, Value>) -> Result<(), String> {
+        let known: Vec<_> = self
+            .all_parameters()
+            .map(|parameter| parameter.name)
+            .collect();
+        let Some(unknown) = arguments
+            .keys()
+            .find(|name| !known.contains(&name.as_str()))
+        else {
+            return Ok(());
+        };
+        let hint = match suggest::nearest(unknown, &known).first() {
+            Some(near) => format!("did you mean `{}`?", near.name),
+            None => format!("it takes {}", known.join(", ")),
+        };
+        Err(format!("{} takes no `{unknown}`; {hint}", self.name))
+    }
+}
+
+/// The tools with their commands, for the help.
+pub fn markdown_table() -> String {
+    let rows = TOOLS.iter().map(|tool| {
+        let names: Vec<_> = tool
+            .parameters
+            .iter()
+            .map(|parameter| format!("`{}`", parameter.name))
+            .collect();
+        let written = match tool.access {
+            Access::Reads => "",
+            Access::Writes => ", only with `--allow-write`",
+        };
+        format!(
+            "| `{}`{written} | `retake {}` | {} |\n",
+            tool.name,
+            tool.command[0],
+            names.join(" ")
+        )
+    });
+    "| tool | command | arguments beside `cursor` and `max_tokens` |\n|---|---|---|\n".to_owned()
+        + &rows.collect::<String>()
+}

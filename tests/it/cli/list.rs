@@ -1,0 +1,112 @@
+//! `list`: what the picker shows, for scripts.
+
+use super::{CLEAN, STORY, retake};
+use serde_json::Value;
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+
+/// A folder with a broken recording that is older than a clean one, and a file that is none.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let now = SystemTime::now();
+    for (name, text, age) in [
+        ("old.json", STORY, 7200),
+        ("new.json", CLEAN, 60),
+        ("notes.json", "{\"a\": 1}", 0),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(now - Duration::from_secs(age)).unwrap();
+    }
+    folder
+}
+
+/// The names of the recordings that a list prints as JSON.
+fn names(arguments: &[&str], folder: &Path) -> Vec<String> {
+    let output = retake()
+        .args(["list", "--format", "json"])
+        .args(arguments)
+        .arg(folder)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let names = text.lines().map(|line| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let path = Path::new(row["path"].as_str().unwrap());
+        path.file_name().unwrap().to_string_lossy().into_owned()
+    });
+    names.collect()
+}
+
+#[test]
+fn recordings_are_listed_the_newest_first() {
+    let folder = folder();
+    assert_eq!(names(&[], folder.path()), ["new.json", "old.json"]);
+    assert_eq!(names(&["--limit", "1"], folder.path()), ["new.json"]);
+}
+
+#[test]
+fn filters_are_those_of_the_picker() {
+    let folder = folder();
+    assert_eq!(
+        names(&["--filter", "rule:unknown"], folder.path()),
+        ["old.json"]
+    );
+    assert_eq!(
+        names(&["--filter", "since:1h"], folder.path()),
+        ["new.json"]
+    );
+    assert_eq!(names(&["--filter", "lisbon"], folder.path()), ["old.json"]);
+    let wrong = retake()
+        .args(["list", "--filter", "turns:many"])
+        .arg(folder.path())
+        .assert();
+    wrong.code(2);
+}
+
+#[test]
+fn a_file_that_two_paths_name_is_listed_once() {
+    let folder = folder();
+    let file = folder.path().join("old.json");
+    let output = retake().arg("list").arg(&file).arg(folder.path()).output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert_eq!(text.matches("old.json").count(), 1, "{text}");
+}
+
+#[test]
+fn what_was_not_listed_is_counted_and_nothing_is_an_error() {
+    let folder = folder();
+    let some = retake()
+        .args(["list", "-l", "1"])
+        .arg(folder.path())
+        .output();
+    let some = some.unwrap();
+    assert_eq!(some.status.code(), Some(0));
+    let none = tempfile::tempdir().unwrap();
+    let none = retake().arg("list").arg(none.path()).output().unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    let said = String::from_utf8(none.stderr).unwrap();
+    assert!(said.contains("no recording found"), "{said}");
+}
+
+#[test]
+fn text_names_agent_turns_and_findings() {
+    let folder = folder();
+    let output = retake()
+        .arg("list")
+        .arg(folder.path().join("old.json"))
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    for words in [
+        "old.json\n  openai-chat, ",
+        "gpt-4o",
+        "turns",
+        "1 warning",
+        "\n  A flight to Lisbon, please.\n",
+    ] {
+        assert!(text.contains(words), "{words:?} in {text}");
+    }
+}
