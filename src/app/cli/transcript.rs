@@ -7,11 +7,12 @@ use super::style::Palette;
 use crate::tui::state::document::Checked;
 use crate::tui::transcript::block::RowKind;
 use crate::tui::transcript::page::Page;
-use crate::tui::transcript::print::RowPrinter;
+use crate::tui::transcript::print::{RowPrinter, columns_of_stdout};
 use retake_core::rules::{Finding, Severity};
+use retake_core::safe_text::SafeText;
 use retake_core::session::SourceError;
 use retake_live::FilePlace;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// A session as text.
 pub(super) struct Transcript<'a> {
@@ -19,7 +20,14 @@ pub(super) struct Transcript<'a> {
     checked: &'a Checked,
     palette: Palette,
     is_full: bool,
+    /// The columns that findings are wrapped at, where a terminal shows them.
+    columns: Option<usize>,
 }
+
+/// Columns before the lines below a finding.
+const HANGING: usize = 7;
+/// Least columns of their text.
+const LEAST: usize = 20;
 
 /// Why a transcript ends early.
 #[derive(Debug)]
@@ -55,6 +63,7 @@ impl<'a> Transcript<'a> {
             checked,
             palette,
             is_full,
+            columns: io::stdout().is_terminal().then(columns_of_stdout).flatten(),
         }
     }
 
@@ -101,16 +110,44 @@ impl<'a> Transcript<'a> {
         };
         let severity = self.palette.severity(finding.severity);
         let rule = self.palette.bold(finding.rule.id);
-        writeln!(
-            out,
-            "     {sign} {severity} {rule}: {}",
-            safe_line(&report.message)
-        )?;
+        let begun = 5 + 2 + finding.severity.word().len() + 1 + finding.rule.id.len() + 2;
+        let message = hanging(&report.message, begun, self.columns);
+        writeln!(out, "     {sign} {severity} {rule}: {message}")?;
         for line in details(&report) {
             if line.starts_with("offers") || finding.item.is_none() {
-                writeln!(out, "       {}", self.palette.dim(line))?;
+                let line = hanging(&line, HANGING, self.columns);
+                writeln!(out, "{:HANGING$}{}", "", self.palette.dim(line))?;
             }
         }
         Ok(())
+    }
+}
+
+/// A text that follows so many columns, in lines of the terminal that begin below the sentence; whoever reads a pipe
+/// gets one line.
+fn hanging(text: &str, begun: usize, columns: Option<usize>) -> String {
+    let text = safe_line(text);
+    let Some(columns) = columns else {
+        return text;
+    };
+    let room = |used: usize| columns.saturating_sub(used).max(LEAST);
+    let text = SafeText::from_str(&text);
+    let rows = text.wrapped_behind(room(begun), room(HANGING));
+    let rows = rows.map(|row| row.as_plain().trim_end().to_owned());
+    rows.collect::<Vec<_>>().join(&format!("\n{:HANGING$}", ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_a_finding_end_at_the_edge_and_a_pipe_gets_one() {
+        let text = "the output of Bash is an error: exit code 1, no such file or directory";
+        assert_eq!(
+            hanging(text, 30, Some(60)),
+            "the output of Bash is an\n       error: exit code 1, no such file or directory"
+        );
+        assert_eq!(hanging(text, 30, None), text);
     }
 }

@@ -47,7 +47,7 @@ impl<W: Write> MarkdownPage<W> {
     fn block(
         &mut self,
         block: &PageBlock,
-        (kind, text): (Kind, Option<SafeText>),
+        (kind, text): (Kind, Option<[SafeText; 2]>),
         prefix: &str,
     ) -> Result<(), PageError> {
         let (heads, _) = parted(&block.own.folded);
@@ -85,8 +85,9 @@ impl<W: Write> MarkdownPage<W> {
         for line in lines {
             writeln!(self.out, "{line}")?;
         }
-        if let Some(text) = text {
-            return self.message(&text, kind);
+        if let Some([thought, text]) = text {
+            self.message(&thought, "> ")?;
+            return self.message(&text, "");
         }
         self.below(&below)?;
         match &block.output {
@@ -130,13 +131,18 @@ impl<W: Write> MarkdownPage<W> {
         Ok(())
     }
 
-    /// What is said, in Markdown; thoughts are quoted.
-    fn message(&mut self, text: &SafeText, kind: Kind) -> Result<(), PageError> {
+    /// What is said, in Markdown; `margin` begins each line.
+    fn message(&mut self, text: &SafeText, margin: &str) -> Result<(), PageError> {
+        if text.as_plain().is_empty() {
+            return Ok(());
+        }
         for line in inert(text.as_plain()).lines() {
-            match kind {
-                Kind::Reasoning => writeln!(self.out, "{}", format!("> {line}").trim_end())?,
-                _ => writeln!(self.out, "{line}")?,
-            }
+            let margin = if line.is_empty() {
+                margin.trim_end()
+            } else {
+                margin
+            };
+            writeln!(self.out, "{margin}{line}")?;
         }
         writeln!(self.out)?;
         Ok(())

@@ -59,6 +59,18 @@ fn the_markdown_of_messages_stays_and_what_is_active_in_it_is_text() {
 }
 
 #[test]
+fn thoughts_are_quoted_in_markdown_also_where_they_are_a_part_of_a_message() {
+    let messages = json!([
+        {"role": "user", "content": "2 + 2?"},
+        {"role": "assistant", "content": "It is 4.", "reasoning_content": "Easy.\n\nTwo and two."},
+    ]);
+    let here = folder(&[("run.json", &messages.to_string())]);
+    let markdown = page(here.path(), "markdown", &[]);
+    let said = "\n> Easy.\n>\n> Two and two.\n\nIt is 4.\n";
+    assert!(markdown.contains(said), "{markdown}");
+}
+
+#[test]
 fn long_results_are_folded_and_whole() {
     let lines = (1..=40).map(|line| format!("line {line}\n"));
     let story = STORY.replace(

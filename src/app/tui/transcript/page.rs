@@ -73,9 +73,9 @@ impl<'a> Page<'a> {
         &self.sessions[self.number]
     }
 
-    /// What a message says, as it is written; `None` for other items, for messages that are shown otherwise and for those
-    /// that are read in part only.
-    pub(crate) fn message(&self, item: usize) -> Option<SafeText> {
+    /// What a message says, as it is written: what the model thought, and its text. `None` for other items, for
+    /// messages that are shown otherwise and for those that are read in part only.
+    pub(crate) fn message(&self, item: usize) -> Option<[SafeText; 2]> {
         let session = self.session();
         let item = session.items.get(item)?;
         let is_said = matches!(item.kind, Kind::User | Kind::Assistant | Kind::Reasoning);
@@ -85,7 +85,12 @@ impl<'a> Page<'a> {
         let body = body_within(session, item, block::UNFOLDED)?;
         let text = body.text.trim();
         let is_data = item.kind != Kind::User && is_container(text);
-        (!text.is_empty() && !is_data).then(|| SafeText::from_str(text))
+        let parts = match item.kind {
+            Kind::Reasoning => (text, ""),
+            _ => body.text.split_at(body.thought),
+        };
+        let parts = <[&str; 2]>::from(parts).map(|part| SafeText::from_str(part.trim()));
+        (!text.is_empty() && !is_data).then_some(parts)
     }
 
     /// The items in the order of the transcript.

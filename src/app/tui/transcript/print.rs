@@ -2,11 +2,12 @@
 
 use super::block::{BlockRow, RowKind};
 use crate::tui::terminal::columns_of;
-use crate::tui::text::spans_of;
+use crate::tui::text::{Tone, spans_of};
 use crate::tui::theme::{Theme, ThemeOptions};
 use crossterm::style::{Colored, force_color_output};
 use ratatui::backend::IntoCrossterm;
 use ratatui::style::{Color, Modifier, Style};
+use retake_core::session::Kind;
 
 /// Prints rows as the screen shows them.
 pub(crate) struct RowPrinter {
@@ -25,17 +26,25 @@ const MOST: usize = 120;
 /// Least columns of rows.
 const LEAST: usize = 40;
 
+/// Sets thoughts apart where there are no colours, as a quotation of Markdown.
+const THOUGHT: &str = "> ";
+
+/// The columns that `COLUMNS` names, else those of the terminal; `None` where there is neither.
+pub(crate) fn columns_of_stdout() -> Option<usize> {
+    let named = std::env::var("COLUMNS").ok();
+    let columns = named.and_then(|columns| columns.parse().ok());
+    // Before a pager standard error is still the terminal.
+    let columns = columns.or_else(|| columns_of(std::io::stdout()));
+    let columns = columns.or_else(|| columns_of(std::io::stderr()));
+    columns.map(usize::from)
+}
+
 impl RowPrinter {
     /// For standard output, in colours or without.
     pub(crate) fn of_stdout(is_coloured: bool) -> Self {
         force_color_output(is_coloured);
-        let named = std::env::var("COLUMNS").ok();
-        let columns = named.and_then(|columns| columns.parse().ok());
-        // Before a pager standard error is still the terminal.
-        let columns = columns.or_else(|| columns_of(std::io::stdout()));
-        let columns = columns.or_else(|| columns_of(std::io::stderr()));
-        let columns = columns
-            .map_or(PIPED, usize::from)
+        let columns = columns_of_stdout()
+            .unwrap_or(PIPED)
             .clamp(LEAST + NUMBER, MOST);
         Self {
             theme: Theme::choose(ThemeOptions::default(), &|name| std::env::var(name).ok()),
@@ -53,7 +62,12 @@ impl RowPrinter {
         let dim = self.theme.dim;
         let mut line = self.painted(&format!("{number:>width$} ", width = NUMBER - 1), dim);
         let mut used = row.indent;
-        line.push_str(&" ".repeat(row.indent));
+        let is_thought = matches!(row.left[..], [(Tone::Kind(Kind::Reasoning), _), ..]);
+        let indent = match is_thought {
+            true => format!("{THOUGHT:>width$}", width = row.indent),
+            false => " ".repeat(row.indent),
+        };
+        line.push_str(&self.painted(&indent, dim));
         let (left, right) = (
             spans_of(&row.left, &self.theme),
             spans_of(&row.right, &self.theme),
@@ -104,7 +118,6 @@ fn codes(style: Style) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::text::Tone;
     use crate::tui::theme::{Glyphs, Variant};
     use retake_core::safe_text::SafeText;
 
@@ -129,5 +142,24 @@ mod tests {
         let coloured = printer(true).line(&row, None);
         assert!(coloured.starts_with("        Read(a)"), "{coloured:?}");
         assert!(coloured.ends_with("mno result\x1b[0m"), "{coloured:?}");
+    }
+
+    #[test]
+    fn thoughts_have_a_margin() {
+        let row = BlockRow {
+            kind: RowKind::Title,
+            indent: 3,
+            left: vec![(
+                Tone::Kind(Kind::Reasoning),
+                SafeText::from_str("I should look."),
+            )],
+            right: Vec::new(),
+        };
+        let printer = RowPrinter {
+            theme: Theme::new(Variant::Ansi16, Glyphs::UNICODE),
+            is_coloured: false,
+            width: 24,
+        };
+        assert_eq!(printer.line(&row, Some(2)), "    2  > I should look.");
     }
 }
