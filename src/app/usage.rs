@@ -37,6 +37,19 @@ pub(crate) struct NestedUsage<'a> {
     pub(crate) usage: &'a SessionUsage,
 }
 
+impl<'a> NestedUsage<'a> {
+    /// The sub-agent that a call of a session began; without the call its own first words name it.
+    pub(crate) fn new(
+        session: &Session,
+        call: Option<usize>,
+        words: impl FnOnce() -> String,
+        usage: &'a SessionUsage,
+    ) -> Self {
+        let name = call.map_or_else(words, |call| call_line(session, call, ""));
+        Self { call, name, usage }
+    }
+}
+
 /// How the report is drawn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReportStyle {

@@ -11,24 +11,27 @@ use super::output::{Output, csv_cell, name_of, safe_line};
 use super::report::write_line;
 use super::style::Palette;
 use super::walk::{Named, Skipped, Walked, expand, is_no_recording};
+use crate::tui::transcript::nested::{NestedPlace, nested_calls};
+use crate::tui::transcript::print::columns_of_stdout;
 use crate::usage::{LISTED, NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
 use crate::words::label_for_people;
 use ranking::{RankedUsage, ranking};
 use retake_core::session::{Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage, UsageOrder};
 use retake_live::inspect::first_words;
-use retake_live::{
-    InputError, SubAgent, exit_on_interrupt, is_sub_agent_log, sub_agent_logs, sub_agents,
-};
+use retake_live::{InputError, exit_on_interrupt, is_sub_agent_log, sub_agent_logs, sub_agents};
 use serde::Serialize;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+/// Most columns of the report.
+const WIDEST: usize = 110;
+
 /// How the report is printed.
 fn style_of(arguments: &UsageArguments) -> ReportStyle {
     ReportStyle {
-        width: 110,
+        width: columns_of_stdout().map_or(WIDEST, |columns| columns.clamp(60, WIDEST)),
         bar: "#",
         more: "…",
         order: arguments.sort.map(|sort| match sort {
@@ -112,16 +115,20 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
                 let shown = named.filter(|(place, _)| wanted.is_none_or(|wanted| wanted == *place));
                 for (place, (name, (session, (totals, replies)))) in shown {
                     sum.add(totals, is_sub_agent(session));
+                    let calls = nested_calls(&recording.sessions, &nested, place);
+                    let caller = |agent| calls.iter().find(|(_, it)| *it == agent).map(|it| it.0);
                     let of_file = sub_agents_of(&recording.sessions, place).into_iter();
                     let of_file = of_file.map(|agent| {
                         let label = || label_for_people(&names[agent]).into_owned();
-                        NestedUsage {
-                            call: None,
-                            name: words_of(&recording.sessions[agent]).unwrap_or_else(label),
-                            usage: &counted[agent].0,
-                        }
+                        let words = || words_of(&recording.sessions[agent]).unwrap_or_else(label);
+                        let call = caller(NestedPlace::Session(agent));
+                        NestedUsage::new(session, call, words, &counted[agent].0)
                     });
-                    let others = nested.iter().filter(|_| session.active).map(nested_usage);
+                    let others = nested.iter().enumerate().filter(|_| session.active);
+                    let others = others.map(|(number, agent)| {
+                        let call = caller(NestedPlace::File(number));
+                        NestedUsage::new(session, call, || one_line(&agent.prompt), &agent.usage)
+                    });
                     if is_ranked {
                         let agents: Vec<_> = of_file.chain(others).collect();
                         if !is_sub_agent(session) {
@@ -190,14 +197,6 @@ struct Counted<'a> {
     replies: &'a Replies,
     /// Its sub-agents.
     nested: Vec<NestedUsage<'a>>,
-}
-
-fn nested_usage(agent: &SubAgent) -> NestedUsage<'_> {
-    NestedUsage {
-        call: None,
-        name: one_line(&agent.prompt),
-        usage: &agent.usage,
-    }
 }
 
 fn one_line(text: &str) -> String {

@@ -25,7 +25,7 @@ use super::stack::{Layers, Screen};
 use super::text::{Line, Scroll};
 use super::transcript::nested::{NestedFacts, NestedPlace, UsageBySession};
 use super::transcript::{self, Transcript};
-use crate::usage::{NestedUsage, call_line};
+use crate::usage::NestedUsage;
 use crate::words::session_label;
 use detail::Mode;
 use document::{Checked, Counts, Document, Extent, Place};
@@ -579,12 +579,7 @@ impl State {
         let all = of_file.chain(own_files).map(|(place, words, usage)| {
             let call = calls.iter().find(|(_, known)| *known == place);
             let call = call.map(|(call, _)| *call);
-            let name = call.map(|call| call_line(session, call, ""));
-            NestedUsage {
-                call,
-                name: name.unwrap_or_else(|| words.into_owned()),
-                usage,
-            }
+            NestedUsage::new(session, call, || words.into_owned(), usage)
         });
         all.collect()
     }

@@ -1,7 +1,7 @@
 //! `usage`: where tokens and time went.
 
 use super::{folder, told};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const LOG: &str = r#"{"type":"user","uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"hi"}}
 {"type":"assistant","uuid":"2","parentUuid":"1","sessionId":"s","timestamp":"2026-01-01T00:00:03Z","message":{"id":"m","model":"claude-sonnet-4-5","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}],"usage":{"input_tokens":10,"cache_read_input_tokens":90,"output_tokens":5}}}
@@ -177,6 +177,25 @@ fn sub_agents_of_the_same_file_count_with_their_session() {
     assert_eq!(all["tools_ms"], 2_000);
     assert_eq!(sessions[1]["input_tokens"], 100);
     assert_eq!(sessions[1]["with_sub_agents"], Value::Null);
+}
+
+#[test]
+fn a_sub_agent_is_named_by_its_call() {
+    let call = json!({"type": "assistant", "uuid": "t", "parentUuid": null, "sessionId": "s", "message": {
+        "id": "t", "role": "assistant", "model": "m", "content": [{"type": "tool_use", "id": "toolu_t",
+            "name": "Task", "input": {"description": "find callers", "prompt": "Find callers of pay"}}]}});
+    let agent = LOG.replace("\"content\":\"hi\"", "\"content\":\"Find callers of pay\"");
+    let other = LOG.replace("\"sessionId\":\"s\"", "\"sessionId\":\"other\"");
+    let here = folder(&[
+        ("s.jsonl", &format!("{call}\n")),
+        ("agent-1.jsonl", &agent),
+        ("other.jsonl", &other),
+    ]);
+    for files in [&["s.jsonl"][..], &["s.jsonl", "other.jsonl"]] {
+        let (_, text, _) = told(here.path(), &[&["usage"], files].concat());
+        let is_named = |line: &str| line.trim_end().ends_with("  Task(find callers)");
+        assert!(text.lines().any(is_named), "{text}");
+    }
 }
 
 #[test]

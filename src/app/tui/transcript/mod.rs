@@ -7,7 +7,7 @@
 pub(crate) mod block;
 pub(super) mod draw;
 pub(super) mod keys;
-pub(super) mod nested;
+pub(crate) mod nested;
 mod order;
 pub(crate) mod page;
 pub(crate) mod print;

@@ -56,7 +56,7 @@ const PROMPTS: [&str; 6] = ["prompt", "task", "input", "request", "query", "mess
 const CALLS: usize = 5_000;
 
 /// The calls of a session that began sub-agents.
-pub(in crate::tui) fn nested_calls(
+pub(crate) fn nested_calls(
     sessions: &[Session],
     files: &[SubAgent],
     session: usize,
