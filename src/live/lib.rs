@@ -81,7 +81,9 @@ pub use resolved::{mark_repaired, mark_resolved};
 pub use save::{SaveError, WriteError, save_take, write_take};
 pub use saved_take::through_take;
 pub use sharing::without_secrets;
-pub use sidecar::{agent_beside, read_tools_file, tools_beside, unusable_tools_beside};
+pub use sidecar::{
+    agent_beside, read_tools_file, tools_beside, tools_path, tools_text, unusable_tools_beside,
+};
 pub use speculative_write::SpeculativeWrite;
 pub use sqlite::{DatabaseError, read_database};
 pub use sqlite_save::SaveDatabaseError;

@@ -3,8 +3,9 @@
 use super::discover::TOOLS_SUFFIX;
 use super::files::read_definitions;
 use super::replace::folder_of;
-use retake_core::session::Tool;
+use retake_core::session::{Tool, ToolKind};
 use retake_core::wire::tools::read_tools;
+use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,6 +82,32 @@ pub fn read_tools_file(path: &Path) -> Result<Vec<Tool>, String> {
         Some(complaint) => Err(complaint),
         None => Ok(tools),
     }
+}
+
+/// Where the tools of a recording are looked for first: `run.tools.json` of `run.jsonl`.
+pub fn tools_path(recording: &Path) -> PathBuf {
+    let mut name = recording.file_stem().unwrap_or_default().to_owned();
+    name.push(TOOLS_SUFFIX);
+    recording.with_file_name(name)
+}
+
+/// Tools as a file defines them.
+pub fn tools_text(tools: &[&Tool]) -> String {
+    let tools = tools.iter().map(|tool| match tool.kind {
+        ToolKind::Hosted => json!({ "type": tool.name }),
+        ToolKind::Custom => json!({
+            "type": "custom",
+            "name": tool.name,
+            "description": tool.description,
+        }),
+        ToolKind::Function => json!({
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+        }),
+    });
+    Value::Array(tools.collect()).to_string()
 }
 
 #[cfg(test)]

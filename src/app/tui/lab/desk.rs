@@ -13,12 +13,12 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::engine::agent::ModelEndpoint;
 use retake_core::lab::{Board, Spec};
-use retake_core::session::{Span, Tool, ToolKind};
+use retake_core::session::Span;
 use retake_live::lab::{self, LabContext, LabNews, Report, labs_folder, prepare};
 use retake_live::lock::lock;
 use retake_live::replace::{Backup, replace};
 use retake_live::wordings::Wordings;
-use serde_json::{Value, json};
+use retake_live::{tools_path, tools_text};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::fs;
@@ -277,8 +277,6 @@ fn script_beside(recording: &Path) -> Option<String> {
 
 // The lab in the world: what is shown is a file or becomes one, and an experiment on it begins.
 
-/// How the file with the tools of a recording ends.
-const TOOLS: &str = ".tools.json";
 /// Most characters of a recording's name in that of its copy.
 const NAME: usize = 40;
 
@@ -381,10 +379,10 @@ fn copy_of(subject: &LabSubject, folder: &Path) -> Result<PathBuf, String> {
         });
         written.map(drop).map_err(|error| failed(&error))
     };
-    if let Some(tools) = tools {
-        write(&folder.join(format!("{stem}{TOOLS}")), tools.as_bytes())?;
-    }
     let path = folder.join(format!("{stem}.json"));
+    if let Some(tools) = tools {
+        write(&tools_path(&path), tools.as_bytes())?;
+    }
     write(&path, &bytes)?;
     Ok(path)
 }
@@ -397,23 +395,4 @@ fn plain_name(name: &str) -> String {
         _ => '-',
     });
     letters.take(NAME).collect()
-}
-
-/// Tools as a file defines them.
-fn tools_text(tools: &[&Tool]) -> String {
-    let tools = tools.iter().map(|tool| match tool.kind {
-        ToolKind::Hosted => json!({ "type": tool.name }),
-        ToolKind::Custom => json!({
-            "type": "custom",
-            "name": tool.name,
-            "description": tool.description,
-        }),
-        ToolKind::Function => json!({
-            "type": "function",
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters,
-        }),
-    });
-    Value::Array(tools.collect()).to_string()
 }

@@ -135,6 +135,31 @@ fn a_take_is_saved_beside_the_recording_and_asks_before_it_replaces() {
 }
 
 #[test]
+fn a_saved_take_keeps_the_tools_that_were_beside_its_recording() {
+    let of_saved = |keys: &str, name: &str| {
+        let mut desk = Desk::of("unknown-tool.json");
+        desk.press(keys).sees("its tools as");
+        let read = |name: String| fs::read(desk.file(&name)).unwrap();
+        let (saved, tools) = (
+            read(format!("{name}.json")),
+            read(format!("{name}.tools.json")),
+        );
+        Desk::on(&format!("{name}.json"), &saved, Some(&tools)).rules()
+    };
+    let recorded = Desk::of("unknown-tool.json").rules();
+    assert_eq!(of_saved("w enter", "unknown-tool.copy"), recorded);
+    assert_eq!(of_saved("w tab enter", "unknown-tool.copy")[0], recorded[0]);
+    let answered = of_saved("i ^s enter w enter", "unknown-tool.take-1");
+    assert_eq!(answered[0], recorded[0]);
+
+    let mut desk = Desk::of("unknown-tool.json");
+    let tools = desk.file("unknown-tool.copy.tools.json");
+    fs::write(&tools, "[]").unwrap();
+    desk.press("w enter").sees("without its tools:");
+    assert_eq!(fs::read(&tools).unwrap(), b"[]");
+}
+
+#[test]
 fn a_take_is_shared_as_a_page_without_secrets() {
     let key = format!("sk-proj-{}", "Ab3dE6gH".repeat(5));
     let recorded = String::from_utf8(Desk::of("unknown-tool.json").recorded()).unwrap();

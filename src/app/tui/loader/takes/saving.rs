@@ -9,12 +9,13 @@ use retake_core::formats::convert::{AgentProgram, Converted, Options, convert};
 use retake_core::formats::is_written;
 use retake_core::repair::likely;
 use retake_core::session::takes::TakeId;
-use retake_core::session::{Dialect, Session, SourceError};
+use retake_core::session::{Dialect, Session, SourceError, index_number};
 use retake_core::usage::working_folder;
 use retake_live::replace::{Backup, replace};
 use retake_live::{
-    Input, ReadOptions, TakeStore, is_same_file, new_session, prepare_store, read_input, save_take,
-    session_path, without_secrets, write_session, write_take,
+    Input, ReadOptions, TakeStore, is_same_file, new_session, prepare_store, read_input, read_path,
+    save_take, session_path, tools_beside, tools_path, tools_text, without_secrets, write_session,
+    write_take,
 };
 use std::env;
 use std::io::Write;
@@ -139,10 +140,12 @@ impl Work {
         let form = PageForm::ALL.into_iter().find(|form| form.word() == format);
         let history = shown.and_then(|document| document.recording.sessions.get(session));
         let saved = match (dialect, AgentProgram::named(format), form) {
-            (Some(to), _, _) => save_history(history, to, &path),
+            (Some(to), _, _) => save_history(history, to, &path)
+                .and_then(|said| with_tools(said, history, 0, &path)),
             (None, Some(agent), _) => save_session(history, agent, &path),
             (None, None, Some(form)) => self.save_page(bench, id, session, form, &path),
-            (None, None, None) => save_own(bench, id, &path),
+            (None, None, None) => save_own(bench, id, &path)
+                .and_then(|said| with_tools(said, history, session, &path)),
         };
         match saved {
             Ok(said) => Report::Saved(said),
@@ -209,6 +212,38 @@ fn save_own(bench: &mut TakeStore, id: TakeId, path: &Path) -> Result<String, St
     let base = bench.base(id).map_err(|error| error.to_string())?;
     let replaced = save_take(base, &rope, path, Backup::None).map_err(|error| error.to_string())?;
     Ok(format!("{id} is saved as {}", replaced.path.display()))
+}
+
+/// Writes the tools of a saved session beside it, where it would be judged without them; gives what is said of both.
+fn with_tools(
+    said: String,
+    history: Option<&Session>,
+    session: usize,
+    saved: &Path,
+) -> Result<String, String> {
+    let Some(history) = history.filter(|history| history.contract.tools_known()) else {
+        return Ok(said);
+    };
+    let read = read_path(saved, &ReadOptions::default()).map_err(|error| error.to_string())?;
+    let read = read.sessions.get(session);
+    if read.is_some_and(|session| session.contract.tools_known()) {
+        return Ok(said);
+    }
+    let tools = history.contract.tools_at(index_number(history.items.len()));
+    let found = tools_beside(saved);
+    if found.is_some_and(|(_, found)| found.iter().eq(tools.iter().copied())) {
+        return Ok(said);
+    }
+    let path = tools_path(saved);
+    if path.exists() {
+        let path = path.display();
+        return Ok(format!("{said} without its tools: {path} has others"));
+    }
+    let text = tools_text(&tools);
+    let written = replace(&path, Backup::None, |out| out.write_all(text.as_bytes()));
+    let written = written.map_err(|error| error.to_string())?;
+    let name = written.path.file_name().unwrap_or_default();
+    Ok(format!("{said}, its tools as {}", name.display()))
 }
 
 /// Why there is nothing to convert.
