@@ -132,6 +132,8 @@ pub struct UsagePlace {
 pub struct State {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
+    /// Rows of what is said above the keys because it has no room beside them.
+    pub message_rows: u16,
     pub layout: Layout,
     /// The name of the file.
     pub name: String,
@@ -237,6 +239,7 @@ impl State {
     pub fn new(name: String, size: (u16, u16)) -> Self {
         Self {
             size,
+            message_rows: 0,
             layout: Layout::default(),
             name,
             stage: Stage::Reading { done: 0, total: 0 },
@@ -618,7 +621,13 @@ impl State {
 
     /// Divides the screen anew.
     pub fn lay_out(&mut self) {
-        self.layout = Layout::new(self.size, self.left, self.focus, self.transcript.is_on);
+        self.layout = Layout::new(
+            self.size,
+            self.message_rows,
+            self.left,
+            self.focus,
+            self.transcript.is_on,
+        );
     }
 
     /// Makes the rows that the screen shows.

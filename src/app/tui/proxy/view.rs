@@ -11,7 +11,7 @@ use crate::tui::proxy::words;
 use crate::tui::state::layout::{LEAST, WIDE};
 use crate::tui::texts::{self, PageText};
 use crate::tui::theme::Theme;
-use crate::tui::view::{message_above, too_small};
+use crate::tui::view::{message_above, message_lines, too_small};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -44,6 +44,10 @@ impl ExchangeBoard {
         let [head, below] = split_top(size, above);
         let [header, banner_row] = split_top(head, 1);
         let [middle, footer] = split_bottom(below, 1);
+        // A long notice hides no row of the list.
+        let rows = self.long_notice(size.width);
+        let rows = rows.map_or(0, |notice| message_lines(&notice, size.width).count());
+        let [middle, _] = split_bottom(middle, u16::try_from(rows).unwrap_or(0));
         self.view_header(frame, header, theme);
         if let Some(banner) = banner {
             let text = banner.truncated(usize::from(size.width).saturating_sub(1));
@@ -260,19 +264,23 @@ impl ExchangeBoard {
             }
             (None, false) => width / 2,
         };
-        let is_long = self.notice.is_some() && said.width() > most;
-        if is_long {
-            let text = self.notice.as_deref().unwrap_or_default();
-            let text = SafeText::single_line(text, LONGEST);
-            message_above(frame, area, &text, style, theme);
-        }
-        let said = match is_long {
-            true => SafeText::default(),
-            false => said.truncated(most),
+        let said = match self.long_notice(area.width) {
+            Some(notice) => {
+                message_above(frame, area, &notice, style, theme);
+                SafeText::default()
+            }
+            None => said.truncated(most),
         };
         let mut left = vec![Span::raw(" ")];
         left.extend(theme.spans(&said, style));
         popup::footer(frame, area, left, hints, theme);
+    }
+
+    /// The notice, where it has no room beside the key of the help.
+    fn long_notice(&self, width: u16) -> Option<SafeText> {
+        let notice = SafeText::single_line(self.notice.as_deref()?, LONGEST);
+        let room = usize::from(width).saturating_sub(2 + cells_of_help(&self.hints()));
+        (notice.width() > room).then_some(notice)
     }
 
     /// The keys that have a use now, what matters most first.

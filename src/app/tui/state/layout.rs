@@ -83,9 +83,15 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Divides a screen. `left` is what is left of the detail; `focus` is the pane that is shown where
-    /// there is room for one only. No panes: the screen is too small.
-    pub fn new((width, height): (u16, u16), left: Pane, focus: Pane, is_flowing: bool) -> Self {
+    /// Divides a screen, with `message` rows between the panes and the footer. `left` is what is left of the detail;
+    /// `focus` is the pane that is shown where there is room for one only. No panes: the screen is too small.
+    pub fn new(
+        (width, height): (u16, u16),
+        message: u16,
+        left: Pane,
+        focus: Pane,
+        is_flowing: bool,
+    ) -> Self {
         if width < LEAST.0 || height < LEAST.1 {
             return Self::default();
         }
@@ -99,7 +105,7 @@ impl Layout {
             x,
             y: 1,
             width,
-            height: height - 2,
+            height: (height - 2).saturating_sub(message).max(1),
         };
         let detail = share(width, 42);
         // The rows of the turns say what is called; those of the items are short.

@@ -31,6 +31,25 @@ fn the_screen_is_drawn_at_the_size_that_it_has() {
 }
 
 #[test]
+fn a_long_message_does_not_hide_the_row_with_the_cursor() {
+    let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
+    let mut state = opened(BROKEN_JSON, (80, 12));
+    press(&mut state, "| G");
+    let mut terminal = Terminal::new(TestBackend::new(80, 12)).unwrap();
+    let mut drawn = |state: &mut State| {
+        let drawn = terminal.draw(|frame| view::fit(frame, state, &theme));
+        drawn.unwrap();
+        terminal.backend().to_string()
+    };
+    let before = row_with(&drawn(&mut state), "\u{258c}");
+    state.notice = Some("cannot be written. ".repeat(12));
+    let screen = drawn(&mut state);
+    let message = row_with(&screen, "cannot be written");
+    assert!((message - 1..message + 3).contains(&before), "{screen}");
+    assert!(row_with(&screen, "\u{258c}") < message, "{screen}");
+}
+
+#[test]
 fn the_row_with_the_cursor_is_of_one_colour() {
     let themes = [Theme::new, Theme::true_colour];
     for (variant, theme) in Variant::ALL

@@ -194,7 +194,10 @@ fn note(state: &mut State, text: String) {
 
 pub(super) fn take_view(state: &mut State, view: Arc<TakesView>) {
     match (&state.recovery.takes.banner, &view.banner) {
-        (None, Some(trouble)) => state.notice = Some(trouble.clone()),
+        (None, Some(trouble)) => {
+            let since = trouble.split(": ").next().unwrap_or(trouble);
+            state.notice = Some(format!("{since}: L shows why"));
+        }
         (Some(_), None) => state.notice = Some("takes can be recorded again".to_owned()),
         _ => {}
     }

@@ -20,13 +20,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let area = rect(state.layout.footer);
     let width = usize::from(area.width);
     let hints = hints(state);
-    // What is said goes away with the next key: until then it may have all the room.
-    let room = match state.notice {
-        Some(_) => width.saturating_sub(1 + cells_of_help(&hints)),
-        // What holds a run is in the header too: the keys that settle it matter more.
-        None if state.live.is_paused() => width * 4 / 10,
-        None => width * 6 / 10,
-    };
+    let room = room(state, &hints, width);
     let said = match long(state, room) {
         Some(message) => {
             super::message_above(frame, area, &message, theme.warning, theme);
@@ -35,6 +29,25 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         None => said(state, theme, room),
     };
     popup::footer(frame, area, said, hints, theme);
+}
+
+/// How many rows [`draw`] takes above the footer.
+pub(super) fn message_rows(state: &State) -> u16 {
+    let width = state.size.0;
+    let message = long(state, room(state, &hints(state), width.into()));
+    let rows = message.map_or(0, |message| super::message_lines(&message, width).count());
+    u16::try_from(rows).unwrap_or(0)
+}
+
+/// Cells of what is said beside the keys.
+fn room(state: &State, hints: &[Hint], width: usize) -> usize {
+    // What is said goes away with the next key: until then it may have all the room.
+    match state.notice {
+        Some(_) => width.saturating_sub(1 + cells_of_help(hints)),
+        // What holds a run is in the header too: the keys that settle it matter more.
+        None if state.live.is_paused() => width * 4 / 10,
+        None => width * 6 / 10,
+    }
 }
 
 /// How many offers of a finding stand before the keys of the run.

@@ -24,6 +24,7 @@ use retake_core::safe_text::SafeText;
 pub fn fit(frame: &mut Frame<'_>, state: &mut State, theme: &Theme) {
     let area = frame.area();
     state.size = (area.width, area.height);
+    state.message_rows = footer::message_rows(state);
     state.prepare();
     draw(frame, state, theme);
 }
@@ -131,6 +132,12 @@ fn cells(spans: &[Span<'_>]) -> usize {
 /// Most rows of a message that does not fit beside the keys.
 const MESSAGE: usize = 8;
 
+/// The rows of a message above the footer of a screen of this width.
+pub(super) fn message_lines(text: &SafeText, width: u16) -> impl Iterator<Item = SafeText> + '_ {
+    let room = usize::from(width).saturating_sub(2).max(1);
+    text.wrapped(room).take(MESSAGE)
+}
+
 /// Draws a message that has no room beside the keys, in full, in rows of its own over the last
 /// row of the screen.
 pub(super) fn message_above(
@@ -140,8 +147,7 @@ pub(super) fn message_above(
     style: Style,
     theme: &Theme,
 ) {
-    let room = usize::from(footer.width).saturating_sub(2).max(1);
-    let rows: Vec<SafeText> = text.wrapped(room).take(MESSAGE).collect();
+    let rows: Vec<SafeText> = message_lines(text, footer.width).collect();
     let height = u16::try_from(rows.len()).unwrap_or(0).min(footer.y);
     let area = Rect {
         y: footer.y - height,
