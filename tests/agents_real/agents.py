@@ -17,6 +17,7 @@ class Agent:
     """`name` is what `retake convert --to` calls it."""
 
     store = None  # the database that holds its sessions, where each has no file of its own
+    server = None  # the command of an MCP server whose tools it has
 
     def __init__(self, binaries, home, work, address):
         self.program = str(Path(binaries) / self.binary)
@@ -58,7 +59,12 @@ class ClaudeCode(Agent):
 
     def ask(self, prompt, resume=None):
         resumed = ["--resume", resume] if resume else []
-        return self.run("-p", prompt, *resumed, "--model", "claude-sonnet-4-5", "--allowedTools", "Bash")
+        allowed, servers = "Bash", []
+        if self.server:
+            allowed = "Bash,mcp__retake"
+            server = {"command": self.server[0], "args": self.server[1:]}
+            servers = ["--strict-mcp-config", "--mcp-config", json.dumps({"mcpServers": {"retake": server}})]
+        return self.run("-p", prompt, *resumed, "--model", "claude-sonnet-4-5", "--allowedTools", allowed, *servers)
 
     def id_of(self, path):
         return path.stem
@@ -74,6 +80,9 @@ class Codex(Agent):
     def ask(self, prompt, resume=None):
         provider = f'{{ name = "retake", base_url = "{self.address}/v1", env_key = "OPENAI_API_KEY", wire_api = "responses" }}'
         settings = ["-c", "model_provider=retake", "-c", f"model_providers.retake={provider}"]
+        if self.server:
+            server = f"{{ command = {json.dumps(self.server[0])}, args = {json.dumps(self.server[1:])} }}"
+            settings += ["-c", f"mcp_servers.retake={server}"]
         # Its sandbox needs more than every machine allows.
         options = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m", MODEL]
         resumed = ["resume", resume] if resume else []

@@ -5,7 +5,7 @@
 Each agent records a session with a call in it. That session goes to each other agent with `retake convert --to AGENT`, is resumed there
 with the agent's own flag, and the request that reaches the provider holds the history. Then each session is broken in three ways and
 resumed: the provider refuses it, the agent does not find it, or it lost a part. Healed in its store by `retake doctor` it is resumed
-again, and a turn works.
+again, and a turn works. Claude Code and Codex find out with the tools of `retake mcp-serve` why a run failed.
 Exit code 1: a story went another way.
 """
 
@@ -28,6 +28,7 @@ from relay import Relay
 PROMPT, OUTPUT, QUESTION, ANSWER = "Count the boats.", "boats-17", "And today?", "Nothing new."
 ANSWERED = "It says: "  # the reply that every accident leaves
 TOOLS = {"claude-code": "Bash", "codex": "exec_command", "pi": "bash", "gemini-cli": "run_shell_command", "opencode": "bash"}
+WITH_SERVERS = ["claude-code", "codex"]
 
 
 class Bench:
@@ -123,6 +124,17 @@ def heals(bench, source, accident):
     return f"broken: {why or 'goes on with all that is left'}; healed: goes on"
 
 
+def debugs(bench, kind):
+    """An agent finds out with the tools of `retake mcp-serve` why a run failed."""
+    agent = bench.agent(kind)
+    agent.server = [str(bench.retake), "mcp-serve"]
+    shutil.copy(HERE.parents[1] / "sessions/unknown-tool.json", bench.work / "run.json")
+    ran = agent.ask("Why did run.json fail?")
+    if "search_onestop_flights" not in ran.stdout:
+        raise Wrong(f"it found nothing: {last_line(ran)}")
+    return "finds the tool that does not exist"
+
+
 def in_its_store(agent, accident):
     """The id of a session that is broken now, and the file or database that holds it."""
     path = agent.session()
@@ -172,6 +184,9 @@ def main():
                 if target is not source:
                     story = f"{source.name} to {target.name}"
                     results.append(told(story, lambda: moves(bench, source, type(target))))
+        for source in sources:
+            if source.name in WITH_SERVERS:
+                results.append(told(f"{source.name} with retake's tools", lambda: debugs(bench, type(source))))
         for source in sources:
             for accident in ACCIDENTS:
                 # The database of opencode holds no line, and no result without its call.

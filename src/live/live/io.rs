@@ -289,6 +289,7 @@ impl Watch {
     }
 
     fn see(&mut self, progress: ReplyProgress<'_>) {
+        self.streaming.silent_ms = 0;
         match progress {
             ReplyProgress::First { .. } => {}
             ReplyProgress::Silent { ms } => self.streaming.silent_ms = ms,
@@ -301,14 +302,11 @@ impl Watch {
                 }
                 calls[place] = StreamedCall {
                     call_id: call.id.to_owned(),
-                    name: call.name.to_owned(),
+                    name: call.name.into_owned(),
                     arguments: call.arguments.to_owned(),
                     is_complete: call.is_complete,
                 };
             }
-        }
-        if !matches!(progress, ReplyProgress::Silent { .. }) {
-            self.streaming.silent_ms = 0;
         }
         let is_due = self.last_report.is_none_or(|at| at.elapsed() >= OFTEN);
         if is_due {

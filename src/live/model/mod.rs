@@ -29,7 +29,7 @@ const REQUEST_ID: usize = 128;
 
 /// What comes of a reply while it is on its way. Texts are from outside; events come as often as
 /// the provider sends them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyProgress<'a> {
     /// The first byte of the reply came.
     First {

@@ -200,12 +200,13 @@ impl Streamed {
     /// Shows the call at this place, and those that were not shown yet.
     fn show_calls(&mut self, grown: usize, watch: &mut Watch<'_>) {
         let calls = self.reply.calls();
-        for (place, call) in calls.iter().enumerate() {
-            if place == grown || place >= self.calls {
-                watch.show(ReplyProgress::Call { place, call: *call });
+        let (known, count) = (self.calls, calls.len());
+        for (place, call) in calls.into_iter().enumerate() {
+            if place == grown || place >= known {
+                watch.show(ReplyProgress::Call { place, call });
             }
         }
-        self.calls = calls.len();
+        self.calls = count;
     }
 
     fn finish(self, start: &[u8], watch: &Watch<'_>) -> Result<Answer, Trouble> {

@@ -108,7 +108,7 @@ impl Decoder for AnthropicStream {
         calls
             .map(|block| PartialCall {
                 id: block.member("id"),
-                name: block.member("name"),
+                name: block.member("name").into(),
                 arguments: match view(block) {
                     (true, true) => "{}",
                     _ => &block.input,

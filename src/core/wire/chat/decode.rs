@@ -161,7 +161,7 @@ impl Decoder for ChatStream {
         calls
             .map(|call| PartialCall {
                 id: &call.id,
-                name: &call.name,
+                name: call.name.as_str().into(),
                 arguments: &call.arguments,
                 is_complete,
             })
@@ -318,7 +318,7 @@ mod tests {
         let own = |call: &PartialCall<'_>| {
             (
                 call.id.to_owned(),
-                call.name.to_owned(),
+                call.name.to_string(),
                 call.arguments.to_owned(),
             )
         };

@@ -177,7 +177,7 @@ impl Decoder for ConverseStream {
         calls
             .map(|block| PartialCall {
                 id: block.member("toolUseId"),
-                name: block.member("name"),
+                name: block.member("name").into(),
                 arguments: match block.is_done && block.grown.trim().is_empty() {
                     true => "{}",
                     false => &block.grown,

@@ -76,7 +76,7 @@ impl Decoder for GeminiStream {
         calls
             .map(|call| PartialCall {
                 id: &call.id,
-                name: &call.name,
+                name: call.name.as_str().into(),
                 arguments: &call.arguments,
                 is_complete: true,
             })

@@ -108,7 +108,7 @@ proptest! {
                 _ => arguments.to_owned(),
             };
             let calls = found.calls().iter().map(|call| {
-                (call.id.to_owned(), call.name.to_owned(), spelled(call.arguments))
+                (call.id.to_owned(), call.name.to_string(), spelled(call.arguments))
             }).collect::<Vec<_>>();
             let wanted = reply.calls.iter().map(|call| {
                 // Where the input is a value, no text of it is an empty object.
@@ -266,4 +266,33 @@ fn a_response_repeats_the_tools_of_its_request() {
     let events = reply.events(Dialect::Responses, 24, false);
     let created: Value = serde_json::from_str(&events[0].data).unwrap();
     assert_eq!(created["response"]["tools"], serde_json::json!([tool]));
+}
+
+#[test]
+fn a_call_of_a_qualified_name_has_its_namespace_as_a_member_in_responses() {
+    let names = ["files.read", "read", ".read"];
+    let calls = names.map(|name| ToolCall::new("c", name, "{}"));
+    let reply = NewReply {
+        calls: calls.to_vec(),
+        ..NewReply::default()
+    };
+    let spelled: Value = serde_json::from_str(&reply.spell(Dialect::Responses)).unwrap();
+    let items = spelled["output"].as_array().unwrap().iter();
+    let items: Vec<_> = items
+        .map(|item| (item["namespace"].as_str(), item["name"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        items,
+        [(Some("files"), "read"), (None, "read"), (None, ".read")]
+    );
+    let events = reply.events(Dialect::Responses, 3, true);
+    let read = accumulated(Dialect::Responses, &events, 50);
+    let read: Vec<_> = read
+        .calls()
+        .into_iter()
+        .map(|call| call.name.into_owned())
+        .collect();
+    assert_eq!(read, names);
+    // Chat has no namespaces.
+    assert!(reply.spell(Dialect::Chat).contains("\"files.read\""));
 }

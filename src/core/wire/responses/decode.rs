@@ -9,6 +9,7 @@ use crate::wire::stream::{
     typed, write_object,
 };
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A Response so far.
@@ -32,6 +33,14 @@ impl Slot {
     fn member(&self, key: &str) -> &str {
         let value = self.item.get(key).and_then(Value::as_str);
         value.unwrap_or_default()
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        match (self.member("namespace"), self.member("name")) {
+            // A tool that a search loaded is called with its own name as the namespace.
+            (namespace, name) if namespace.is_empty() || namespace == name => name.into(),
+            (namespace, name) => format!("{namespace}.{name}").into(),
+        }
     }
 
     fn is_call(&self) -> bool {
@@ -167,7 +176,7 @@ impl Decoder for ResponsesStream {
         calls
             .map(|slot| PartialCall {
                 id: slot.member("call_id"),
-                name: slot.member("name"),
+                name: slot.name(),
                 arguments: match slot.member("type") {
                     "custom_tool_call" => slot.member("input"),
                     _ => slot.member("arguments"),
@@ -434,7 +443,7 @@ mod tests {
         let calls = reply
             .calls()
             .iter()
-            .map(|call| (call.name.to_owned(), call.arguments.to_owned()))
+            .map(|call| (call.name.to_string(), call.arguments.to_owned()))
             .collect::<Vec<_>>();
         assert_eq!(
             calls,

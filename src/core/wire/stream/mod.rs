@@ -19,6 +19,7 @@ use crate::json::{Cursor, JsonError, skip_whitespace};
 use crate::session::Dialect;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -41,11 +42,12 @@ pub enum Step {
 }
 
 /// A call as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartialCall<'a> {
     /// The id that its output will name; empty where the stream gave none.
     pub id: &'a str,
-    pub name: &'a str,
+    /// The name with its namespace, as `namespace.name`.
+    pub name: Cow<'a, str>,
     /// The arguments as they were streamed: JSON text, or free text for custom tools.
     pub arguments: &'a str,
     /// Whether the provider said that it is complete.

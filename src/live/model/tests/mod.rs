@@ -41,7 +41,7 @@ impl Shown {
             ReplyProgress::Call { place, call } => {
                 let state = (
                     call.id.to_owned(),
-                    call.name.to_owned(),
+                    call.name.clone().into_owned(),
                     call.arguments.to_owned(),
                     call.is_complete,
                 );
