@@ -83,6 +83,9 @@ pub trait McpTools: Send + Sync + 'static {
     /// The command that a call is. The error goes to the client's model; it says what to do instead.
     fn command(&self, tool: &str, arguments: &Map<String, Value>) -> Result<McpCommand, String>;
 
+    /// Whether a call that is a command may be made: asked once for each, on a thread that may wait.
+    fn admit(&self, tool: &str, arguments: &Map<String, Value>) -> Result<(), String>;
+
     /// What the client gets of a page, or the error that it gets.
     fn answer(&self, page: McpPage) -> Result<String, String>;
 }
@@ -154,6 +157,9 @@ impl<T: McpTools> McpServer<T> {
 
     async fn call(&self, name: &str, arguments: &Map<String, Value>) -> Result<String, String> {
         let command = self.tools.command(name, arguments)?;
+        let (tools, tool, given) = (self.tools.clone(), name.to_owned(), arguments.clone());
+        let admitted = tokio::task::spawn_blocking(move || tools.admit(&tool, &given)).await;
+        admitted.map_err(|error| format!("the call could not be looked at: {error}"))??;
         let failed = |error: io::Error| format!("the command cannot be run: {error}");
         let page = self.run(command).await.map_err(failed)?;
         self.tools.answer(page)

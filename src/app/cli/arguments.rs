@@ -93,6 +93,8 @@ pub enum Task {
     Replay(ReplayArguments),
     /// Serve these commands as tools of an MCP server, so that an agent can debug recorded runs
     McpServe(McpServeArguments),
+    /// Print what a coding agent has to know to debug with retake: a skill, or lines for AGENTS.md
+    Skill(SkillArguments),
     /// Print shell completions
     Completions(CompletionsArguments),
     /// Print the manual page
@@ -128,6 +130,22 @@ pub struct CompletionsArguments {
     /// The shell
     #[arg(value_enum)]
     pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct SkillArguments {
+    /// What is printed
+    #[arg(value_enum, default_value_t)]
+    pub form: SkillForm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum SkillForm {
+    /// A SKILL.md, such as ~/.claude/skills/retake/SKILL.md
+    #[default]
+    Skill,
+    /// Lines for the AGENTS.md of a project
+    AgentsMd,
 }
 
 #[derive(Debug, Args)]
@@ -1100,6 +1118,9 @@ pub struct McpServeArguments {
     /// free one. The first line printed is the address, which holds a token
     #[arg(long, value_name = "ADDR")]
     pub http: Option<SocketAddr>,
+    /// Show each call on the terminal, and ask there before a file is written
+    #[arg(long, requires = "http")]
+    pub watch: bool,
     /// Give the client keys and passwords that are in recordings
     #[arg(long)]
     pub keep_secrets: bool,

@@ -32,6 +32,7 @@ mod report;
 mod run;
 mod scripted;
 mod show;
+mod skill;
 mod split;
 mod style;
 mod transcript;
@@ -80,6 +81,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Scripted(arguments)) => scripted::run(arguments),
         Some(Task::Replay(arguments)) => replay::run(arguments),
         Some(Task::McpServe(arguments)) => mcp_serve::run(arguments),
+        Some(Task::Skill(arguments)) => skill::run(arguments),
         Some(Task::Completions(arguments)) => help::print_completions(arguments),
         Some(Task::Man) => help::print_man(),
         Some(Task::Help(arguments)) => help::run(arguments),

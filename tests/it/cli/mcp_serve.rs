@@ -392,3 +392,85 @@ fn over_http_a_client_brings_the_token_and_is_no_web_page() {
     process.kill().unwrap();
     process.wait().unwrap();
 }
+
+#[test]
+fn the_operator_sees_what_would_be_written_and_refuses_it() {
+    let folder = folder();
+    let mut terminal = termlens::Terminal::builder()
+        .size(120, 40)
+        .env("LANG", "C.UTF-8")
+        .timeout(std::time::Duration::from_secs(20))
+        .current_dir(folder.path())
+        .args([
+            "mcp-serve",
+            "--http",
+            "127.0.0.1:0",
+            "--root",
+            "runs",
+            "--allow-write",
+            "mended",
+            "--watch",
+        ])
+        .spawn(env!("CARGO_BIN_EXE_retake"))
+        .unwrap();
+    terminal
+        .wait_until(|screen| screen.contains("/mcp"))
+        .unwrap();
+    let screen = terminal.screen().to_string();
+    let url = screen
+        .split_whitespace()
+        .find(|word| word.contains("http://"))
+        .unwrap();
+    let url = url[url.find("http://").unwrap()..].to_owned();
+    let token = url[url.find("/t/").unwrap()..url.find("/mcp").unwrap()].to_owned();
+    let call = |tool: &'static str, arguments: Value| {
+        let (url, token) = (url.clone(), token.clone());
+        std::thread::spawn(move || {
+            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": tool, "arguments": arguments}});
+            answer(&post(&url, &token, "MCP-Protocol-Version: 2025-06-18\r\n", &call).1)
+        })
+    };
+    call("find_defects", json!({"path": "runs"}))
+        .join()
+        .unwrap()
+        .unwrap();
+    terminal
+        .wait_until(|screen| screen.contains("find_defects {\"path\":\"runs\"}"))
+        .unwrap();
+    let fix = json!({"path": "runs/run.json", "output": "a.json", "action": "inject-error", "words": "No {{ tool }}."});
+    for (asked_before, key, is_written) in [(0, 'n', false), (1, 'y', true)] {
+        let asked = call("apply_fix", fix.clone());
+        terminal
+            .wait_until(|screen| {
+                let text = screen.to_string();
+                text.contains("No serch_flights.")
+                    && text.matches("Write it? [y/N]").count() > asked_before
+            })
+            .unwrap();
+        assert!(!folder.path().join("mended/a.json").exists());
+        terminal.send(termlens::Key::Char(key));
+        terminal.send(termlens::Key::Enter);
+        let answered = asked.join().unwrap();
+        assert_eq!(answered.is_ok(), is_written, "{answered:?}");
+        assert_eq!(folder.path().join("mended/a.json").exists(), is_written);
+        if let Err(why) = answered {
+            assert!(why.contains("the operator refused"), "{why}");
+        }
+    }
+    terminal.signal(termlens::Signal::Term).unwrap();
+    terminal.wait_exit().unwrap();
+}
+
+#[test]
+fn without_a_terminal_nobody_is_asked_and_the_server_does_not_start() {
+    let folder = folder();
+    let started = retake()
+        .args(["mcp-serve", "--http", "127.0.0.1:0", "--watch"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(started.status.code(), Some(2));
+    let said = String::from_utf8(started.stderr).unwrap();
+    assert!(said.contains("there is none"), "{said}");
+}

@@ -24,6 +24,7 @@ mod run_journal;
 mod samples;
 mod scripted;
 mod secrets;
+mod skill;
 mod spelling;
 mod split;
 mod usage;

@@ -12,6 +12,8 @@ pub(super) struct CommandTool {
     pub(super) command: &'static [&'static str],
     pub(super) parameters: &'static [Parameter],
     pub(super) access: Access,
+    /// The tool that shows what this one would write.
+    pub(super) preview: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +173,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             optional("limit", Number, "--limit", "The most recordings."),
         ],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "find_defects",
@@ -190,6 +193,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             TOOLS_FILE,
         ],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "check_request",
@@ -200,6 +204,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             TARGET,
         ],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "show_transcript",
@@ -213,6 +218,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             optional("full", Switch, "--full", "Texts in full."),
         ],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "explain_rule",
@@ -220,6 +226,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
         command: &["explain", "--color", "never"],
         parameters: &[optional("rule", Text, "", "The id of the rule.")],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "explain_error",
@@ -241,6 +248,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             ),
         ],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "report_usage",
@@ -252,6 +260,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             optional("sort", Text, "--sort", "cost, time or size."),
         ],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "report_tool_health",
@@ -259,6 +268,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
         command: &["health", "--color", "never"],
         parameters: &[RECORDINGS],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "find_safe_cut",
@@ -275,6 +285,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             },
         ],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "propose_fix",
@@ -285,6 +296,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             RECORDING, UNSAFE, SESSION, ITEM, RULE, ACTION, WORDS, VALUE, TARGET, TOOLS_FILE,
         ],
         access: Access::Reads,
+        preview: None,
     },
     CommandTool {
         name: "apply_fix",
@@ -295,6 +307,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             TOOLS_FILE,
         ],
         access: Access::Writes,
+        preview: Some("propose_fix"),
     },
     CommandTool {
         name: "convert_recording",
@@ -313,6 +326,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
             OUTPUT,
         ],
         access: Access::Writes,
+        preview: None,
     },
 ];
 
@@ -400,6 +414,19 @@ impl CommandTool {
         words.push("--".into());
         words.extend(operands);
         Ok(words)
+    }
+
+    /// Those of the arguments of another tool that this one takes, too.
+    pub(super) fn known(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        let takes = |name: &str| {
+            self.parameters
+                .iter()
+                .any(|parameter| parameter.name == name)
+        };
+        let known = arguments.iter().filter(|(name, _)| takes(name));
+        known
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 
     /// The parameter that the command reads from standard input.
