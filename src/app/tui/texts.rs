@@ -344,8 +344,46 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
     }
 }
 
+/// Why findings are some, one after the other.
+pub fn explanations(
+    findings: &[Finding],
+    dialect: Dialect,
+    theme: &Theme,
+    width: usize,
+) -> PageText {
+    let named = |finding: &Finding| format!(" {} ({}) ", finding.rule.id, finding.severity.word());
+    let title = match findings {
+        [only] => named(only),
+        several => format!(" {} findings ", several.len()),
+    };
+    let mut lines = Vec::new();
+    for (number, finding) in findings.iter().enumerate() {
+        if findings.len() > 1 {
+            if number > 0 {
+                lines.push(Line::default());
+            }
+            let words = named(finding);
+            lines.push(Line::from(vec![
+                theme.sign(finding.severity),
+                Span::styled(words, theme.title),
+            ]));
+        }
+        lines.extend(explanation(finding, dialect, theme, width));
+    }
+    PageText {
+        title,
+        lines,
+        targets: Vec::new(),
+    }
+}
+
 /// Why a finding is one: its message, how the provider of the dialect refuses it, and the page of its rule.
-pub fn explanation(finding: &Finding, dialect: Dialect, theme: &Theme, width: usize) -> PageText {
+fn explanation(
+    finding: &Finding,
+    dialect: Dialect,
+    theme: &Theme,
+    width: usize,
+) -> Vec<Line<'static>> {
     let refusal = refusal_of(finding.rule.id, dialect);
     let refusal = refusal.map(|sentence| (sentence.provider.name(), &*sentence.example));
     let refusal = refusal.map(|(name, example)| (format!("{name}, for example"), example));
@@ -357,11 +395,7 @@ pub fn explanation(finding: &Finding, dialect: Dialect, theme: &Theme, width: us
         lines.push(Line::styled(heading, theme.title));
         lines.extend(entry("  ", text, theme.text, width, theme));
     }
-    PageText {
-        title: format!(" {} ({}) ", finding.rule.id, finding.severity.word()),
-        lines,
-        targets: Vec::new(),
-    }
+    lines
 }
 
 /// Where the tokens and the time of the session went; `calls` began its sub-agents.

@@ -133,6 +133,27 @@ pub fn check_items(
     Ok((findings, digests))
 }
 
+/// What would be wrong with the arguments of a call that was written like this, in the words of its findings.
+pub fn argument_faults(run: &Run<'_>, index: usize, bytes: &[u8]) -> Vec<String> {
+    let judges = |rule: &&Rule| ["malformed-arguments", "invalid-arguments"].contains(&rule.id);
+    let rules: Vec<_> = RULES.iter().copied().filter(judges).collect();
+    let item = run.session.items.get(index);
+    let Some((item, Ok(body))) = item.map(|item| (item, body_of(item, bytes))) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    examine(
+        run,
+        index,
+        item,
+        &body,
+        &rules,
+        &mut findings,
+        &mut Vec::new(),
+    );
+    findings.iter().map(Finding::message).collect()
+}
+
 fn examine(
     run: &Run<'_>,
     index: usize,

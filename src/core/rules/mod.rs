@@ -51,8 +51,8 @@ mod turn_limit;
 mod unknown_tool;
 
 pub use check::{
-    HINTS, RULES, all, check, check_by, check_findings, check_items, check_rule, find,
-    mending_rules, reports_failure, sort,
+    HINTS, RULES, all, argument_faults, check, check_by, check_findings, check_items, check_rule,
+    find, mending_rules, reports_failure, sort,
 };
 pub use clean_cache::CleanCache;
 pub use error_class::{ErrorClass, reports_error};

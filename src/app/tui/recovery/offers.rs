@@ -305,18 +305,24 @@ fn lab_spans(width: usize, theme: &Theme) -> Vec<Span<'static>> {
     spans
 }
 
-/// Letters that do something else in the menu.
-const RESERVED: &str = "jkhlgGqW";
-
-/// The key that chooses an action: that of the panes, else a free letter of its title, else a digit.
+/// The key that chooses an action: that of the panes, else a letter that does nothing there, from its title where that
+/// has one.
 fn key_of(action: &str, taken: &[char]) -> Option<char> {
     let of_panes = KEYS.iter().find(|(known, _)| *known == action);
-    let is_of_panes = |letter: &char| KEYS.iter().any(|(_, key)| key == letter);
+    let is_free = |letter: &char| {
+        let event = KeyCode::Char(*letter).into();
+        [Context::Browse, Context::Offers]
+            .iter()
+            .all(|context| command(*context, &event).is_none())
+    };
     let title = actions::find(action).map_or("", |action| action.title);
-    let letters = title.chars().filter(char::is_ascii_alphabetic);
-    let letters = letters.filter(|letter| !RESERVED.contains(*letter) && !is_of_panes(letter));
+    let letters = title
+        .chars()
+        .flat_map(|letter| [letter, letter.to_ascii_uppercase()]);
+    let letters = letters.filter(char::is_ascii_alphabetic);
+    let letters = letters.chain('a'..='z').chain('A'..='Z').chain('6'..='9');
     let of_panes = of_panes.map(|(_, key)| *key).into_iter();
-    let mut keys = of_panes.chain(letters).chain('1'..='9');
+    let mut keys = of_panes.chain(letters.filter(is_free));
     keys.find(|key| !taken.contains(key))
 }
 

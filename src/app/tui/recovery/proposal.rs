@@ -55,6 +55,8 @@ pub struct Proposed {
     /// What the menus call the action, with what it is applied to.
     pub title: String,
     pub safety: Safety,
+    /// What is wrong with the result, a sentence each.
+    pub faults: Vec<String>,
     /// What the operator should know before accepting, a sentence each.
     pub notes: Vec<String>,
     /// The items that it touches.
@@ -180,6 +182,11 @@ fn preface(proposed: &Proposed) -> Vec<Line> {
     let words = format!(": {}", safety_words(proposed.safety));
     first.pieces.push((Tone::Plain, SafeText::from_str(&words)));
     let mut lines = vec![first];
+    let faults = proposed
+        .faults
+        .iter()
+        .map(|fault| SafeText::from_str(fault));
+    lines.extend(faults.map(|fault| Line::new(Tone::Error, fault)));
     for note in &proposed.notes {
         let note = without_colours(note);
         let seen = note.lines().filter(|line| !line.trim().is_empty());
@@ -260,6 +267,7 @@ mod tests {
         Proposed {
             title: "take the suggestion: search_flights".to_owned(),
             safety: Safety::Unsafe,
+            faults: Vec::new(),
             notes: vec!["the arguments satisfy the schema of search_flights".to_owned()],
             changes: vec![
                 ProposedChange {

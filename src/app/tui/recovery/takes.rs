@@ -249,22 +249,28 @@ impl TakeTree {
             theme.text
         };
         spans.extend(theme.spans(&SafeText::from_str(&take.number()), name_style));
-        for words in [&take.action, &take.name] {
-            if !words.is_empty() {
-                spans.push(Span::raw("  "));
-                spans.extend(theme.spans(&SafeText::single_line(words, 40), theme.text));
-            }
-        }
-        if area.width >= WIDE && !take.wording.is_empty() {
-            let words = SafeText::single_line(&take.wording, usize::from(area.width) / 3);
-            spans.push(Span::raw("  \""));
-            spans.extend(theme.spans(&words, theme.dim));
-            spans.push(Span::raw("\""));
-        }
         let right = self.right(take, area.width, theme);
         let needed = right.iter().map(Span::width).sum::<usize>();
         let needed = u16::try_from(needed).unwrap_or(area.width).min(area.width);
         let [left, _] = split_right(area, needed + 1);
+        let room = |spans: &[Span<'_>], more: usize| {
+            let used: usize = spans.iter().map(Span::width).sum();
+            usize::from(left.width).saturating_sub(used + more)
+        };
+        for words in [&take.action, &take.name] {
+            let words = SafeText::single_line(words, room(&spans, 2).min(40));
+            if words.width() > 0 {
+                spans.push(Span::raw("  "));
+                spans.extend(theme.spans(&words, theme.text));
+            }
+        }
+        if area.width >= WIDE && !take.wording.is_empty() {
+            let most = usize::from(area.width) / 3;
+            let words = SafeText::single_line(&take.wording, room(&spans, 4).min(most));
+            spans.push(Span::raw("  \""));
+            spans.extend(theme.spans(&words, theme.dim));
+            spans.push(Span::raw("\""));
+        }
         write(frame, left, spans, Style::new());
         let [_, end] = split_right(area, needed);
         write(frame, end, right, Style::new());

@@ -68,6 +68,7 @@ fn read(session: &Session, item: &Item, folder: &str, buffer: &mut Vec<u8>) -> S
                 false => summary.argument,
             })
         }
+        Ok(body) if is_prose(item.kind) => Cow::Owned(in_one_line(&body.text)),
         Ok(body) => compact(body.text.trim_start()),
         Err(_) => Cow::Borrowed(""),
     };
@@ -76,6 +77,24 @@ fn read(session: &Session, item: &Item, folder: &str, buffer: &mut Vec<u8>) -> S
         return String::from_utf8_lossy(&buffer[..buffer.len().min(KEPT)]).into_owned();
     }
     text[..text.floor_char_boundary(KEPT)].to_owned()
+}
+
+/// Whether somebody says it: its line breaks mean nothing in a row.
+fn is_prose(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::System | Kind::User | Kind::Assistant | Kind::Reasoning
+    )
+}
+
+/// The beginning of a text with spaces for its line breaks.
+fn in_one_line(text: &str) -> String {
+    let text = text.trim_start();
+    let lines = text[..text.floor_char_boundary(KEPT)]
+        .lines()
+        .map(str::trim);
+    let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
+    lines.join(" ")
 }
 
 /// Whether its row says what is called, and with what.

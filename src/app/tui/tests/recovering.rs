@@ -281,7 +281,10 @@ fn an_argument_that_breaks_the_schema_says_so_while_it_is_typed_and_may_be_accep
     desk.press("enter")
         .sees(r#"does not match the schema: expected one of "DE", "AT", "CH", got "Austria""#);
     desk.press("`!`").sees(r#"got "Austria!""#);
-    desk.press("^s").sees("Austria!").press("esc");
+    desk.press("^s")
+        .sees("Austria!")
+        .sees("still wrong: ")
+        .press("esc");
     desk.press("esc j j j j enter")
         .sees("parcels/0/weight_kg as JSON; the schema: number");
     desk.press("end backspace").sees("invalid JSON");
@@ -359,6 +362,8 @@ fn arguments_that_are_no_json_are_edited_as_the_text_that_they_are() {
         let recorded = desk.text(call);
         desk.press("e").sees(r#"│ {'to': "1"}"#);
         desk.press("^s").sees("there is nothing to change");
+        desk.press("`,` ^s").sees("still wrong: the arguments of");
+        desk.sees("not JSON").press("esc");
         desk.state
             .give_to_layers(Input::Edited("{\"to\": \"1\"}\n"));
         desk.press("^s enter");

@@ -62,6 +62,16 @@ fn a_finding_is_explained_in_full_with_what_its_provider_says() {
 }
 
 #[test]
+fn every_finding_of_an_item_is_explained() {
+    let mut desk = Desk::of("unknown-tool.json");
+    assert_eq!(desk.rules()[..2], ["unknown-tool", "pending-call"]);
+    desk.state.size = (100, 50);
+    desk.press("!").sees(" 2 findings ");
+    desk.sees("unknown-tool (error)");
+    desk.press("G").sees("pending-call (info)");
+}
+
+#[test]
 fn reasoning_beside_a_text_comes_first_and_has_the_look_of_reasoning() {
     let text = r#"[{"role":"user","content":"hi"},
         {"role":"assistant","content":"Let me compute.","reasoning_content":"I should use the tool."}]"#;

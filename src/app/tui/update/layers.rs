@@ -285,33 +285,39 @@ pub(super) fn log(state: &mut State) {
     state.open(page.at_end(), |_, _, _| ());
 }
 
-/// Explains the finding at the cursor: that of its item, of the other half of its pair, or of its turn.
+/// Explains the findings at the cursor: those of its item, of the other half of its pair, or the first one of its turn.
 pub(super) fn explain(state: &mut State) {
     let (Some(session), Some(checked)) = (state.session(), state.checked()) else {
         return;
     };
     let of_partner = || {
         let partner = session.pairing.partner(state.item)?;
-        checked.of_item(partner).first()
+        Some(checked.of_item(partner)).filter(|found| !found.is_empty())
     };
     let of_turn = || {
         let turn = session.turns.get(state.turn())?;
-        checked.findings()[checked.range(turn.items())].first()
+        checked.findings()[checked.range(turn.items())]
+            .chunks(1)
+            .next()
     };
-    let finding = match state.focus {
-        Pane::Findings => checked.findings().get(state.finding),
+    let findings = match state.focus {
+        Pane::Findings => checked
+            .findings()
+            .get(state.finding)
+            .map(std::slice::from_ref),
         _ => {
-            let here = state.findings_here().first();
+            let here = Some(state.findings_here()).filter(|found| !found.is_empty());
             here.or_else(of_partner).or_else(of_turn)
         }
     };
-    let Some(finding) = finding.cloned() else {
+    let Some(mut findings) = findings.map(<[_]>::to_vec) else {
         state.notice = Some("no finding in this turn: ] goes to the next one".to_owned());
         return;
     };
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let dialect = session.dialect;
     let page = TextPage::new(Command::Explain, move |_: &State, theme, width| {
-        texts::explanation(&finding, dialect, theme, width)
+        texts::explanations(&findings, dialect, theme, width)
     });
     state.open(page, |_, _, _| ());
 }

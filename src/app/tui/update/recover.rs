@@ -20,7 +20,7 @@ use crate::tui::state::recovery::{Attempt, Awaited, DraftKey};
 use retake_core::actions::{self, ActionError, ActionInput, Plan, Safety};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::repair::{Repair, repair};
-use retake_core::rules::{self, Finding, Run, beside};
+use retake_core::rules::{self, Finding, Run, argument_faults, beside};
 use retake_core::session::takes::{Author, Take, TakeCause, TakeOutcome};
 use retake_core::session::{Edit, Session};
 use retake_core::wording;
@@ -621,6 +621,7 @@ fn proposed(
     Proposed {
         title: format!("{} {name}", attempt.action.title),
         safety: attempt.safety,
+        faults: still_wrong(session, attempt),
         notes,
         changes,
         more_removed,
@@ -629,6 +630,20 @@ fn proposed(
             "inject-error" | "retry" | "fallback" | "supply-output" | "edit"
         ),
     }
+}
+
+/// What is wrong with the arguments of a call after it was edited.
+fn still_wrong(session: &Session, attempt: &Attempt) -> Vec<String> {
+    let edited = attempt.words.as_deref();
+    let Some(edited) = edited.filter(|_| attempt.action.id == "edit") else {
+        return Vec::new();
+    };
+    let run = Run::new(session, None);
+    let faults = argument_faults(&run, attempt.place.item, edited.as_bytes());
+    let faults = faults.into_iter();
+    faults
+        .map(|fault| format!("still wrong: {fault}"))
+        .collect()
 }
 
 /// The order that makes a take of what was proposed.

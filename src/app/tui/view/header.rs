@@ -153,9 +153,17 @@ fn parts(state: &State, theme: &Theme) -> Vec<HeaderPart> {
     };
     let mut push = |worth, spans| parts.push(HeaderPart::new(worth, spans));
     let sessions = document.recording.sessions.len();
+    // What tells a session from the others matters more than the word.
+    let label = SafeText::single_line(&session_label(session), LABEL);
+    let is_named = sessions > 1 && !label.is_empty() && state.size.0 >= WIDE;
     if sessions > 1 {
-        let words = format!("session {}/{sessions}", state.session + 1);
-        push(Worth::Figure, vec![Span::raw(words)]);
+        let word = if is_named { "" } else { "session " };
+        let mut words = vec![Span::raw(format!("{word}{}/{sessions}", state.session + 1))];
+        if is_named {
+            words.push(Span::raw(" "));
+            words.extend(theme.spans(&label, theme.text));
+        }
+        push(Worth::Figure, words);
     }
     let model = session.model.as_deref();
     if let Some(model) = model.filter(|_| state.live.agent.is_none()) {
@@ -184,10 +192,6 @@ fn parts(state: &State, theme: &Theme) -> Vec<HeaderPart> {
     }
     let format = Span::styled(document.recording.format.id, theme.dim);
     push(Worth::Extra, vec![format]);
-    if sessions > 1 && !session.label.is_empty() {
-        let label = SafeText::single_line(&session_label(session), LABEL);
-        push(Worth::Extra, theme.spans(&label, theme.text));
-    }
     parts
 }
 

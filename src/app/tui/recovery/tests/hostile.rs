@@ -28,6 +28,7 @@ fn faces(text: &str) -> Vec<View> {
     let proposal = Proposal::new(&Proposed {
         title: own(),
         safety: Safety::Unsafe,
+        faults: vec![own()],
         notes: vec![own()],
         changes: vec![ProposedChange {
             fate: Fate::Changed,
