@@ -74,6 +74,12 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// The digits that the value begins with.
+    pub(super) fn digits(self) -> String {
+        let digits = self.text.iter().take_while(|byte| byte.is_ascii_digit());
+        digits.map(|digit| char::from(*digit)).collect()
+    }
+
     /// Its byte position and its line.
     pub(super) fn pair(self) -> (u64, u64) {
         (self.at, self.line)

@@ -41,7 +41,7 @@ pub(super) const FORMAT: Format = Format {
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut trace = Trace::default();
     if let Some(spans) = otlp_protobuf::spans(bytes) {
-        spans.iter().for_each(|span| trace.span(span, (0, 0)));
+        spans.iter().for_each(|span| trace.span(span, None));
         return trace.finish();
     }
     each_value(bytes, |value, place| match value {
@@ -370,25 +370,29 @@ impl Trace {
         }
         if !held.is_empty() {
             for (span, place) in held {
-                self.span(span, place.pair());
+                self.span(span, Some(place));
             }
         } else if document.get("spans").is_some() {
             for (span, place) in placed(document, place, "spans") {
-                self.span(span, place.pair());
+                self.span(span, Some(place));
             }
         } else if document.get("attributes").is_some() {
-            self.span(document, place.pair());
+            self.span(document, Some(place));
         }
     }
 
-    fn span(&mut self, span: &Value, place: (u64, u64)) {
+    fn span(&mut self, span: &Value, place: Option<Place<'_>>) {
         let context = span.get("context").unwrap_or(span);
         let id = member(context, &["spanId", "span_id"])
             .map(text_of)
             .unwrap_or_default();
-        let trace = member(context, &["traceId", "trace_id"])
-            .map(text_of)
-            .unwrap_or_default();
+        let trace = match member(context, &["traceId", "trace_id"]) {
+            // Some exporters spell its 128 bits as a number, of which a float keeps 53.
+            Some(Value::Number(number)) if number.is_f64() => place
+                .map(|place| place.member("context").member("traceId").member("trace_id"))
+                .map_or_else(|| number.to_string(), Place::digits),
+            trace => trace.map(text_of).unwrap_or_default(),
+        };
         let event = |event: &Value| {
             let name = text(event, &["name"]);
             json!({ "name": name, "attributes": attributes_of(event) })
@@ -412,7 +416,7 @@ impl Trace {
             end: member(span, &["endTimeUnixNano", "end_time_unix_nano", "end_time"])
                 .cloned()
                 .unwrap_or_default(),
-            place,
+            place: place.map_or((0, 0), Place::pair),
         });
     }
 
@@ -1089,5 +1093,29 @@ mod tests {
             ],
         );
         assert_eq!(read("otel", &document(&[wild])).sessions.len(), 0);
+    }
+
+    #[test]
+    fn ids_of_traces_that_are_numbers_of_128_bits_are_told_apart() {
+        let span = |trace: &str, said: &str| {
+            let said = format!(r#"[{{\"role\":\"user\",\"content\":\"{said}\"}}]"#);
+            format!(
+                r#"{{"name":"call_llm","context":{{"trace_id":{trace},"span_id":7}},"start_time":1,"attributes":{{"gen_ai.input.messages":"{said}","gen_ai.output":"Yes."}}}}"#
+            )
+        };
+        let [one, other] =
+            ["1", "2"].map(|end| format!("10092742960927626764675644894327998{end}"));
+        let text = format!(
+            r#"{{"spans":[{},{},{}]}}"#,
+            span(&one, "a"),
+            span(&other, "b"),
+            span(&one, "c")
+        );
+        let mut trace = super::Trace::default();
+        super::each_value(text.as_bytes(), |value, place| {
+            trace.take(&value.unwrap(), place);
+        });
+        let ids = trace.spans.iter().map(|span| span.trace.as_str());
+        assert_eq!(ids.collect::<Vec<_>>(), [&one, &other, &one]);
     }
 }
