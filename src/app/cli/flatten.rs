@@ -279,14 +279,11 @@ fn line_of_record(recording: &Recording, session: &Session, item: u32) -> Option
     if record_word(recording.format).is_some() || !recording.has_lines {
         return None;
     }
-    // Where no reader counted lines, all are the first.
-    let is_counted = session.records.iter().any(|record| record.number > 1);
     let is_anew = matches!(
         recording.format.reading,
         Reading::Spelled(_) | Reading::Whole(_)
     );
-    let is_line = is_anew && is_counted;
-    number_of_record(session, item).filter(|_| is_line)
+    number_of_record(session, item).filter(|_| is_anew)
 }
 
 /// The number of the record of an item; `None` where it has none.

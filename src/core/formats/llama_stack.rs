@@ -2,6 +2,7 @@
 //! `{__type__, __data__}`.
 
 use super::http_exchanges::{Exchanges, HttpExchange};
+use super::messages::Place;
 use super::{Contents, Format, Reading};
 use crate::session::{Dialect, ProblemKind, Source, SourceError};
 use serde_json::Value;
@@ -36,7 +37,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
                 response: &response,
                 status: 0,
                 headers: [&Value::Null; 2],
-                place: (0, 1),
+                place: Place::whole(bytes).member("response").pair(),
                 sent: Value::Null,
                 took: None,
             });

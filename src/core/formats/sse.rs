@@ -84,7 +84,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
         Layout::Array(inside) => read_all(bytes, sample.skipped + inside, &mut capture),
         Layout::Lines | Layout::Object(_) => read_all(bytes, sample.skipped, &mut capture),
     }
-    capture.finish()
+    capture.finish(bytes)
 }
 
 fn read_events(bytes: &[u8], base: usize, capture: &mut Capture) {
@@ -123,6 +123,10 @@ struct Capture {
     last: Option<Dialect>,
     /// Where the last event is in the file.
     at: u64,
+    /// Where the first event of the reply at hand is.
+    begins: u64,
+    /// Where the first event of each record is.
+    places: Vec<u64>,
 }
 
 impl Capture {
@@ -153,6 +157,7 @@ impl Capture {
         });
         if !goes_on && let Some(dialect) = dialect {
             self.flush();
+            self.begins = at;
             self.current = Some((dialect, dialect.codec().decoder()));
         }
         match &mut self.current {
@@ -160,7 +165,10 @@ impl Capture {
                 reply.push(&event);
             }
             // A failure before any reply: gateways answer so.
-            None if event.get("error").is_some() => self.push_failure(&event),
+            None if event.get("error").is_some() => {
+                self.begins = at;
+                self.push_failure(&event);
+            }
             None => {}
         }
     }
@@ -208,6 +216,7 @@ impl Capture {
         self.buffer.extend_from_slice(json.as_bytes());
         let span = Span::within(0, start..self.buffer.len());
         self.fragment.begin_record(span);
+        self.places.push(self.begins);
         self.buffer.push(b'\n');
         start
     }
@@ -220,8 +229,16 @@ impl Capture {
         self.fragment.push(Kind::Notice, None, span).flags = Flags::ERROR;
     }
 
-    fn finish(mut self) -> Result<Contents, SourceError> {
+    /// `file` is what was read.
+    fn finish(mut self, file: &[u8]) -> Result<Contents, SourceError> {
         self.flush();
+        let (mut counted, mut line) = (0, 1);
+        for (record, place) in self.fragment.records.iter_mut().zip(&self.places) {
+            let place = *place as usize;
+            line += memchr::memchr_iter(b'\n', &file[counted..place]).count() as u64;
+            counted = place;
+            record.number = line;
+        }
         let problems = std::mem::take(&mut self.fragment.problems);
         let source: Arc<dyn Source> = Arc::new(self.buffer);
         let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, self.fragment, &source)?;
@@ -269,6 +286,8 @@ mod tests {
             .iter()
             .map(|item| item.flags.has(Flags::STARTS_REPLY));
         assert_eq!(starts.collect::<Vec<_>>(), [true, true]);
+        let lines = session.records.iter().map(|record| record.number);
+        assert_eq!(lines.collect::<Vec<_>>(), [1, 3]);
     }
 
     #[test]
