@@ -338,7 +338,7 @@ pub struct FixArguments {
     #[arg(long, conflicts_with = "diff")]
     pub in_place: bool,
     /// Show what would change, and write nothing
-    #[arg(long)]
+    #[arg(long, visible_alias = "dry-run", overrides_with = "diff")]
     pub diff: bool,
     /// Also apply unsafe fixes to errors: those that change what the model saw or did
     #[arg(long = "unsafe", conflicts_with_all = ["action", "wording", "words", "value"])]

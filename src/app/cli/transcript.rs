@@ -7,7 +7,7 @@ use super::style::Palette;
 use crate::tui::state::document::Checked;
 use crate::tui::transcript::block::RowKind;
 use crate::tui::transcript::page::Page;
-use crate::tui::transcript::print::{RowPrinter, columns_of_stdout};
+use crate::tui::transcript::print::{MOST, RowPrinter, columns_of_stdout};
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::SourceError;
@@ -58,12 +58,13 @@ impl<'a> Transcript<'a> {
         palette: Palette,
         is_full: bool,
     ) -> Self {
+        let columns = io::stdout().is_terminal().then(columns_of_stdout).flatten();
         Self {
             page,
             checked,
             palette,
             is_full,
-            columns: io::stdout().is_terminal().then(columns_of_stdout).flatten(),
+            columns: columns.map(|columns| columns.min(MOST)),
         }
     }
 

@@ -133,6 +133,8 @@ fn a_diff_shows_what_would_change_and_writes_nothing() {
         "{diff}"
     );
     assert!(diff.contains("\n- ") && diff.contains("\n+ "), "{diff}");
+    let dry = ["fix", "other.json", "--dry-run", "--diff", "--unsafe"];
+    assert_eq!(told(path, &dry).1, diff);
     let one_line: serde_json::Value = serde_json::from_str(&unanswered).unwrap();
     std::fs::write(path.join("other.json"), one_line.to_string()).unwrap();
     let (_, diff, _) = told(path, &["fix", "other.json", "--diff", "--unsafe"]);

@@ -22,7 +22,7 @@ const PIPED: usize = 120;
 /// Columns of the number of an item.
 const NUMBER: usize = 6;
 /// Most columns of a line: longer ones are hard to read.
-const MOST: usize = 120;
+pub(crate) const MOST: usize = 120;
 /// Least columns of rows.
 const LEAST: usize = 40;
 
