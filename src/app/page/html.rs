@@ -7,16 +7,19 @@ use crate::tui::transcript::page::PageBlock;
 use retake_core::content::{Colour, Look};
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
-use retake_core::session::Kind;
+use retake_core::session::{Kind, Session};
+use retake_core::wire::images::image_addresses;
 use std::fmt::Write as _;
 use std::io::Write;
 
 const STYLE: &str = include_str!("page.css");
 
 /// What a browser may do with the page: show it in its own style. Were a piece of the recording to become a tag,
-/// it could neither run nor load anything.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+/// it could neither run nor load anything. Pictures are in the page itself.
+const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// Pictures of larger items are left out.
+const PICTURES: u64 = 32 * 1024 * 1024;
 
 /// Writes a page of HTML.
 pub(super) struct HtmlPage<W> {
@@ -68,7 +71,12 @@ impl<W: Write> HtmlPage<W> {
         Ok(())
     }
 
-    fn block(&mut self, block: &PageBlock, prefix: &str) -> Result<(), PageError> {
+    fn block(
+        &mut self,
+        block: &PageBlock,
+        prefix: &str,
+        session: &Session,
+    ) -> Result<(), PageError> {
         let (heads, mut below) = parted(&block.own.folded);
         let (_, mut whole) = parted(&block.own.unfolded);
         let mut titles = String::new();
@@ -102,6 +110,10 @@ impl<W: Write> HtmlPage<W> {
                     whole.extend(unfolded);
                 }
             }
+        }
+        let items = [Some(&block.own), block.output.as_ref()];
+        for item in items.into_iter().flatten() {
+            after.push_str(&pictures(session, item.index)?);
         }
         if titles.is_empty() && whole.is_empty() && after.is_empty() {
             return Ok(());
@@ -156,7 +168,9 @@ impl<W: Write> PageWriter for HtmlPage<W> {
         let page = session.page()?;
         let prefix = self.prefix();
         for block in page.blocks() {
-            self.block(&block, &prefix)?;
+            if let Some(shown) = session.sessions.get(session.number) {
+                self.block(&block, &prefix, shown)?;
+            }
         }
         self.written += 1;
         Ok(())
@@ -168,6 +182,18 @@ impl<W: Write> PageWriter for HtmlPage<W> {
         self.out.flush()?;
         Ok(())
     }
+}
+
+/// The pictures that an item holds.
+fn pictures(session: &Session, index: usize) -> Result<String, PageError> {
+    let item = session.items.get(index);
+    let Some(item) = item.filter(|item| item.span.len() <= PICTURES) else {
+        return Ok(String::new());
+    };
+    let bytes = session.bytes(item)?;
+    let addresses = image_addresses(item, &bytes).into_iter();
+    let pictures = addresses.map(|it| format!("<img alt=picture src=\"{it}\">\n"));
+    Ok(pictures.collect())
 }
 
 /// A row with what ends at its right edge.

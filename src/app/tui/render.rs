@@ -2,6 +2,7 @@
 
 use super::recovery::difference::within;
 use super::text::{Glyph, Line, Tone};
+use crate::words::bytes as bytes_in_words;
 use retake_core::content::{
     Change, DiffLine, FileDiff, Highlighter, Look, StyledLine, code_lines, diff_of_text, file_read,
     has_colours, language_of, markdown_lines, terminal_lines,
@@ -51,30 +52,42 @@ pub fn text_lines(text: &str, writing: Writing<'_>) -> Vec<Line> {
 
 /// A text whose places of pictures say how large these are.
 pub fn with_images<'t>(session: &Session, item: &Item, text: &'t str) -> Cow<'t, str> {
-    const PLACE: &str = "[image]";
-    if !text.contains(PLACE) {
+    const PLACES: [&str; 3] = ["[image]", "[image_url]", "[input_image]"];
+    let next = |text: &str| {
+        let places = PLACES.iter();
+        let found = places.filter_map(|place| Some((text.find(place)?, place.len())));
+        found.min()
+    };
+    if next(text).is_none() {
         return Cow::Borrowed(text);
     }
     let mut images = image_words(session, item).into_iter();
-    let (first, rest) = text.split_once(PLACE).unwrap_or((text, ""));
-    let mut named = first.to_owned();
-    for part in rest.split(PLACE) {
-        named.push_str(&images.next().unwrap_or_else(|| PLACE.to_owned()));
-        named.push_str(part);
+    let (mut named, mut rest) = (String::new(), text);
+    while let Some((at, length)) = next(rest) {
+        let place = &rest[at..at + length];
+        named.push_str(&rest[..at]);
+        named.push_str(&images.next().unwrap_or_else(|| place.to_owned()));
+        rest = &rest[at + length..];
     }
+    named.push_str(rest);
     Cow::Owned(named)
 }
 
-/// The pictures of an item in words: `[image 800x600]`; none of an item that is too large to be looked at.
+/// The pictures of an item in words: `[image png 800x600, 12 kB]`; none of an item that is too large to be looked at.
 pub fn image_words(session: &Session, item: &Item) -> Vec<String> {
     if item.span.len() > IMAGES {
         return Vec::new();
     }
     let bytes = session.bytes(item).unwrap_or_default();
     let images = images_of(item, &bytes).into_iter();
-    let images = images.map(|image| match image.size {
-        Some((width, height)) => format!("[image {width}x{height}]"),
-        None => "[image]".to_owned(),
+    let images = images.map(|image| match (image.kind, image.size) {
+        (Some(kind), Some((width, height))) => {
+            format!(
+                "[image {kind} {width}x{height}, {}]",
+                bytes_in_words(image.length)
+            )
+        }
+        _ => "[image]".to_owned(),
     });
     images.collect()
 }

@@ -3,24 +3,54 @@
 use super::content::{Content, PICTURES};
 use super::turn::{Part, inline_data};
 use crate::session::{Item, Kind};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 /// How much of the text of a picture is decoded: headers are at its beginning, in JPEG after
 /// whatever the camera wrote.
 const HEAD: usize = 256 * 1024;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What an item tells of a picture; nothing where the picture is not in it, or its header cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Image {
-    /// Width and height in pixels; `None` where it is not in the item, or its header cannot be read.
+    /// `png`, `jpeg`, `gif` or `webp`.
+    pub kind: Option<&'static str>,
+    /// Width and height in pixels.
     pub size: Option<(u32, u32)>,
+    /// Bytes of its file.
+    pub length: u64,
 }
 
 /// The pictures of an item, in its order.
 pub fn images_of(item: &Item, bytes: &[u8]) -> Vec<Image> {
     let images = urls_of(item, bytes).into_iter();
-    let images = images.map(|url| Image {
-        size: url.and_then(|url| size_of(&file_of(&url, HEAD))),
+    let images = images.map(|url| {
+        let head = url.as_deref().map(|url| file_of(url, HEAD));
+        let size = head.as_deref().and_then(size_of);
+        match (url, head, size) {
+            (Some(url), Some(head), Some(_)) => Image {
+                kind: kind_of(&head),
+                size,
+                length: length_of(&url),
+            },
+            _ => Image::default(),
+        }
     });
     images.collect()
+}
+
+/// The pictures that an item holds itself as addresses that hold them: made anew of the files, of which nothing but the
+/// pictures is kept.
+pub fn image_addresses(item: &Item, bytes: &[u8]) -> Vec<String> {
+    let files = image_files(item, bytes).into_iter();
+    let addresses = files.filter_map(|file| {
+        let kind = kind_of(&file)?;
+        Some(format!(
+            "data:image/{kind};base64,{}",
+            STANDARD.encode(file)
+        ))
+    });
+    addresses.collect()
 }
 
 /// The files of the pictures that an item holds itself.
@@ -57,6 +87,12 @@ fn file_of(url: &str, most: usize) -> Vec<u8> {
     decode(&data[..data.len().min(most)])
 }
 
+/// Bytes of the file of a picture.
+fn length_of(url: &str) -> u64 {
+    let data = inline_data(url).map_or("", |(_, data)| data);
+    data.trim_end_matches('=').len() as u64 * 3 / 4
+}
+
 /// Base64 as far as it goes; of the rest nothing is known.
 fn decode(text: &[u8]) -> Vec<u8> {
     let value = |byte: u8| match byte {
@@ -78,6 +114,20 @@ fn decode(text: &[u8]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// The kind of a picture by its header.
+fn kind_of(bytes: &[u8]) -> Option<&'static str> {
+    let kinds: [(&[u8], _); 4] = [
+        (b"\x89PNG", "png"),
+        (b"GIF8", "gif"),
+        (b"RIFF", "webp"),
+        (&[0xff, 0xd8], "jpeg"),
+    ];
+    let found = kinds
+        .into_iter()
+        .find(|(start, _)| bytes.starts_with(start));
+    found.map(|(_, kind)| kind)
 }
 
 /// Width and height by the header of PNG, GIF, WebP or JPEG.

@@ -186,6 +186,33 @@ fn a_take_is_shared_as_a_page_without_secrets() {
 }
 
 #[test]
+fn pictures_that_the_recording_holds_are_in_its_page() {
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let picture = |url: &str| serde_json::json!({"type": "image_url", "image_url": {"url": url}});
+    let parts = [
+        format!("data:image/png;base64,{png}"),
+        format!("data:image/svg+xml;base64,{png}\"onload=\"x"),
+        "data:image/svg+xml;base64,PHN2Zy8+".to_owned(),
+        "https://page.test/picture.png".to_owned(),
+    ];
+    let content: Vec<_> = parts.iter().map(|url| picture(url)).collect();
+    let said = serde_json::json!([{"role": "user", "content": content}]);
+    let mut desk = Desk::with("a.json", &said.to_string());
+    desk.sees("[image png 1x1, 70 B]");
+    desk.press("w up up enter").sees("the page is");
+    let page = fs::read_to_string(desk.file("a.copy.html")).unwrap();
+    let pictures: Vec<_> = page.match_indices("<img ").collect();
+    assert_eq!(pictures.len(), 2, "{page}");
+    let shown = format!("src=\"data:image/png;base64,{png}\">");
+    assert_eq!(page.matches(&shown).count(), 2, "the file says what it is");
+    assert!(
+        !page.contains("svg+xml") && !page.contains("page.test"),
+        "{page}"
+    );
+    assert!(page.contains("img-src data:;"));
+}
+
+#[test]
 fn a_take_is_saved_as_a_session_of_an_agent() {
     let mut desk = Desk::of("broken-chain.jsonl");
     desk.press("w down down down down down down down")

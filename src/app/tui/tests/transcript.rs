@@ -450,7 +450,7 @@ fn another_model_an_interrupt_and_pictures_leave_marks() {
     );
     let pictures = include_str!("../../../../sessions/too-many-pictures.json");
     let seen = screen(&flowing(pictures, (100, 20)));
-    assert!(seen.contains("│ [image 48x32]"), "{seen}");
+    assert!(seen.contains("│ [image png 48x32, "), "{seen}");
 }
 
 #[test]
