@@ -112,7 +112,7 @@ fn deltas_as_reported_give_the_calls_that_were_meant() {
         let found = reply
             .calls()
             .iter()
-            .map(|call| call.name.to_owned())
+            .map(|call| call.name.to_string())
             .collect::<Vec<_>>();
         assert_eq!(found, names, "{}", case["cls"]);
         let arguments = reply

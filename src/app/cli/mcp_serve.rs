@@ -215,7 +215,7 @@ impl McpTools for RecordingTools {
             return Ok(());
         };
         if found.access == Access::Reads {
-            operator.see(tool, arguments);
+            operator.show(tool, arguments);
             return Ok(());
         }
         let path = |path: &str, kind| self.path(path, kind);

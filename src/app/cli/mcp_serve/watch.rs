@@ -37,9 +37,10 @@ impl Operator {
     }
 
     /// Shows a call.
-    pub(super) fn see(&self, tool: &str, arguments: &Map<String, Value>) {
+    pub(super) fn show(&self, tool: &str, arguments: &Map<String, Value>) {
         let _terminal = lock(&self.terminal);
-        eprintln!("{}", line(tool, arguments));
+        // A terminal that is gone sees nothing; the call needs no answer of it.
+        let _ = writeln!(io::stderr(), "{}", line(tool, arguments));
     }
 
     /// Asks whether a command may write; `preview` shows what it would change.
