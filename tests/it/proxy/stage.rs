@@ -29,11 +29,12 @@ pub(super) fn upstream(replies: Vec<Vec<u8>>) -> Fake {
 
 /// A proxy before an upstream.
 pub(super) struct Stage {
-    pub(super) folder: TempDir,
     pub(super) upstream: Fake,
     pub(super) address: SocketAddr,
     pub(super) news: Arc<Mutex<Vec<ProxyNews>>>,
     pub(super) proxy: Option<Proxy>,
+    /// Last, since the proxy writes into it until it is dropped.
+    pub(super) folder: TempDir,
 }
 
 pub(super) fn options(urls: &[String], journal: PathBuf) -> ProxyOptions {

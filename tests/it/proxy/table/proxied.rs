@@ -17,10 +17,11 @@ use std::time::{Duration, Instant};
 
 /// A proxy before a model.
 struct Stage {
-    _folder: tempfile::TempDir,
     proxy: Proxy,
     address: SocketAddr,
     news: Arc<Mutex<Vec<ProxyNews>>>,
+    /// Last, since the proxy writes into it until it is dropped.
+    _folder: tempfile::TempDir,
 }
 
 impl Stage {
