@@ -395,7 +395,7 @@ fn unframed(bytes: &[u8]) -> (Vec<u8>, Option<String>) {
 }
 
 /// Takes bytes as an input: unpacked and in UTF-8.
-fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
+pub(super) fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Input, InputError> {
     let is_archive = archive::is_archive(&bytes);
     let (bytes, broken) = inflate::inflate(bytes)?;
     let has_lines = !is_archive && !is_framed(&bytes);

@@ -77,7 +77,7 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
     sees(&mut terminal, "calls stock_lookup");
     terminal.send(Key::Enter);
     sees(&mut terminal, "take ");
-    sees(&mut terminal, "▌ ○ stock_lookup(");
+    sees(&mut terminal, "○ stock_lookup(BR-2210)  pending-call");
     press(&mut terminal, "q");
     sees(&mut terminal, "nearest-and-list: 12 samples");
     press(&mut terminal, "q");

@@ -2,8 +2,8 @@
 //! rule and item, not by its line: files grow.
 
 use super::exit::Failure;
-use super::flatten::FindingReport;
 use super::output::name_of;
+use retake_live::report::FindingReport;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};

@@ -4,18 +4,18 @@ use super::arguments::{CheckArguments, ReportFormat};
 use super::baseline::Baseline;
 use super::exit::{Exit, Failure};
 use super::explain;
-use super::flatten::{FileReport, FindingReport, Totals};
-use super::inputs::Inputs;
+use super::inputs::inputs_of;
 use super::output::Output;
-use super::report::{self, Report};
+use super::report::{self, Report, Totals};
 use super::walk::{Unreadable, read_all};
 use retake_core::rules;
 use retake_live::exit_on_interrupt;
+use retake_live::report::{FileReport, FindingReport};
 use std::io::{self, Write};
 
 /// Checks recordings and reports what is broken.
 pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?;
+    let inputs = inputs_of(&arguments.reading)?;
     let named = arguments.only.iter().chain(&arguments.ignore);
     if let Some(id) = named.into_iter().find(|id| rules::find(id).is_none()) {
         return Err(explain::unknown(id));
@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
     };
     let (unreadable, done) = read_all(
         &arguments.paths,
-        |path| FileReport::read(&inputs, path),
+        |path| inputs.check(path),
         |read| check.take(read),
     );
     let ended = done.and_then(|()| check.finish());

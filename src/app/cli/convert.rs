@@ -3,8 +3,7 @@
 
 use super::arguments::{ConvertArguments, ConvertTarget, LineFormat};
 use super::exit::{Exit, Failure, print_error};
-use super::flatten::session_names;
-use super::inputs::{Inputs, Opened, describe, refuse_to_overwrite, save, session_named};
+use super::inputs::{self, describe, inputs_of, refuse_to_overwrite, save, session_named};
 use super::output::{JsonOutput, counted, name_of, safe_line, shell_word};
 use super::report::write_line;
 use retake_core::formats::convert::{
@@ -13,8 +12,9 @@ use retake_core::formats::convert::{
 use retake_core::repair::likely;
 use retake_core::session::{Dialect, Item, Kind, Problem, Session, SourceError};
 use retake_live::doctor::obstacles;
+use retake_live::report::session_names;
 use retake_live::{
-    InputError, exit_on_interrupt, new_session, prepare_store, session_path, write_session,
+    InputError, Opened, exit_on_interrupt, new_session, prepare_store, session_path, write_session,
 };
 use serde::Serialize;
 use std::env;
@@ -25,12 +25,12 @@ use std::path::{Path, PathBuf};
 const FEW: usize = 5;
 
 pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading())?.redacting(arguments.redact);
+    let inputs = inputs_of(&arguments.reading())?.redacting(arguments.redact);
     exit_on_interrupt();
     if let Some(output) = &arguments.output {
         refuse_to_overwrite(output, arguments.force, &arguments.path)?;
     }
-    let opened = inputs.read_one(&arguments.path, "convert")?;
+    let opened = inputs::read_one(&inputs, &arguments.path, "convert")?;
     let session = choose(arguments, &opened)?;
     report_problems(arguments, &opened.recording.problems);
     if !session.items.iter().any(is_of_conversation) {
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     let converted = write(arguments, &target, session)?;
     report(arguments, &target, &converted);
     if let Some(output) = &arguments.output {
-        inputs.report_tools(&arguments.path, output);
+        inputs::report_tools(&inputs, &arguments.path, output);
     }
     Ok(Exit::Clean)
 }

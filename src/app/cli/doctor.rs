@@ -3,8 +3,7 @@
 use super::arguments::{DoctorArguments, LineFormat, ReadingArguments};
 use super::exit::{Exit, Failure, print_error};
 use super::fix::{applied_lines, first_of, refusals, torn_lines};
-use super::flatten::{FileReport, FindingReport};
-use super::inputs::{Inputs, report_unreadable};
+use super::inputs::{self, inputs_of, report_unreadable};
 use super::output::{Output, counted, name_of, safe_line};
 use super::report::write_line;
 use super::style::Palette;
@@ -17,9 +16,10 @@ use retake_core::wire::provider_errors::refusal_of;
 use retake_live::discover::{Candidate, Discovery, Origin, agent_places, walk};
 use retake_live::doctor::{Resume, as_sent, in_use, obstacles_in, resume_with};
 use retake_live::replace::{Backup, Replaced};
+use retake_live::report::{FileReport, FindingReport};
 use retake_live::stores::Agent;
 use retake_live::{
-    Applied, Base, FixReport, FixRun, InputError, Recording, exit_on_interrupt, save_take,
+    Applied, Base, FixReport, FixRun, InputError, Inputs, Recording, exit_on_interrupt, save_take,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -32,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 const MOST_SHOWN: usize = 3;
 
 pub(super) fn run(arguments: &DoctorArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&ReadingArguments::default())?;
+    let inputs = inputs_of(&ReadingArguments::default())?;
     exit_on_interrupt();
     let (found, mut unreadable) = match arguments.paths.is_empty() {
         true => find_stores(arguments.home.as_deref()),
@@ -195,7 +195,7 @@ impl Doctor<'_> {
         let kept = self.found.get(path);
         let mut inputs = self.inputs.clone();
         inputs.options.as_file = true;
-        let opened = match (inputs.read_quietly(path), kept) {
+        let opened = match (inputs.read(path), kept) {
             (Ok(opened), _) => opened,
             (Err(error), None) => return Err(error),
             (Err(error), Some(kept)) => return Ok(unreadable(kept.agent, path, &error)),
@@ -262,7 +262,7 @@ impl Doctor<'_> {
                 false => Safety::Safe,
             },
             target: None,
-            complete: &|recording| self.inputs.complete(path, recording),
+            complete: &|recording| inputs::complete(&self.inputs, path, recording),
             progress: &|_, _| (),
             before_check: &|_| (),
             cuts_torn_line: true,

@@ -2,8 +2,7 @@
 
 use super::arguments::ExplainArguments;
 use super::exit::{Exit, Failure};
-use super::flatten::{FindingReport, lined_records, position_of, session_names};
-use super::inputs::{Inputs, Opened, describe};
+use super::inputs::{self, describe, inputs_of};
 use super::output::{Output, name_of, safe_line};
 use super::report::details;
 use super::style::Palette;
@@ -13,7 +12,10 @@ use retake_core::session::SourceError;
 use retake_core::wire::provider_errors::{Decoded, decode};
 use retake_core::{actions, suggest};
 use retake_live::blame::{Suspect, SuspectReason, suspects};
-use retake_live::{FilePlace, InputError, check_recording, exit_on_interrupt, file_places};
+use retake_live::report::{FindingReport, lined_records, position_of, session_names};
+use retake_live::{
+    FilePlace, InputError, Inputs, Opened, check_recording, exit_on_interrupt, file_places,
+};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -205,9 +207,9 @@ impl Case {
         path: &Path,
         decoded: &[Decoded],
     ) -> Result<Self, Failure> {
-        let inputs = Inputs::new(&arguments.reading)?;
+        let inputs = inputs_of(&arguments.reading)?;
         let build = || {
-            let opened = inputs.read(path)?;
+            let opened = inputs::read(&inputs, path)?;
             Ok(Self::new(opened, &inputs, decoded)?)
         };
         build().map_err(|error: InputError| Failure::unreadable(path, &error))

@@ -4,9 +4,8 @@
 use super::arguments::{ExportArguments, ExportForm, RecoveryForm};
 use super::config;
 use super::exit::{Exit, Failure, print_error};
-use super::flatten::session_names;
 use super::inputs::{
-    Inputs, as_request_first, describe, refuse_to_overwrite, save, session_named, takes_of,
+    self, as_request_first, describe, inputs_of, refuse_to_overwrite, save, session_named, takes_of,
 };
 use super::output::{Output, name_of, safe_line};
 use super::recovery::{no_offer, value_text, wordings};
@@ -19,10 +18,11 @@ use retake_core::session::Session;
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::wording::recipe::{RecipeError, RecoveryCase, openai_agents, policy};
 use retake_core::wording::{FailureKind, recorded, render};
+use retake_live::report::session_names;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{
-    Base, BaseError, FixtureError, InputError, Recording, RecoveryFixture, TakeError, TakeStore,
-    check_session, exit_on_interrupt,
+    Base, BaseError, FixtureError, InputError, Inputs, Recording, RecoveryFixture, TakeError,
+    TakeStore, check_session, exit_on_interrupt,
 };
 use serde_json::Value;
 use std::io::{self, Write};
@@ -42,8 +42,8 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Exit, Failure> {
 }
 
 fn recovery(arguments: &ExportArguments, form: RecoveryForm) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?;
-    let opened = inputs.read_one(&arguments.path, "export")?;
+    let inputs = inputs_of(&arguments.reading)?;
+    let opened = inputs::read_one(&inputs, &arguments.path, "export")?;
     let recording = Arc::new(opened.recording);
     let exported = match arguments.take {
         Some(number) => export_take(arguments, form, &inputs, recording, number)?,
@@ -309,7 +309,7 @@ impl Attempt<'_> {
         };
         let splices = lower(self.session, &planned.edits)?;
         let complete = |recording: &mut Recording| {
-            self.desk.inputs.complete(&arguments.path, recording);
+            inputs::complete(&self.desk.inputs, &arguments.path, recording);
         };
         let fixture = RecoveryFixture {
             recovery,
@@ -419,7 +419,8 @@ fn exported(
         let reason = "it was made without a finding, so it settles nothing";
         return Err(ExportError::Words(reason.to_owned()));
     };
-    let complete = |recording: &mut Recording| inputs.complete(&arguments.path, recording);
+    let complete =
+        |recording: &mut Recording| inputs::complete(&inputs, &arguments.path, recording);
     let mut parent = workbench.read(take.parent, &|_, _| ())?;
     complete(&mut parent);
     let session = parent.sessions.get(take.session as usize);
@@ -498,8 +499,8 @@ fn export_page(arguments: &ExportArguments, form: PageForm) -> Result<Exit, Fail
             "--session chooses one of several sessions",
         ));
     }
-    let inputs = Inputs::new(&arguments.reading)?.redacting(!arguments.keep_secrets);
-    let opened = inputs.read_one(&arguments.path, "export")?;
+    let inputs = inputs_of(&arguments.reading)?.redacting(!arguments.keep_secrets);
+    let opened = inputs::read_one(&inputs, &arguments.path, "export")?;
     let names = session_names(&opened.recording.sessions);
     let only = match &arguments.finding.session {
         Some(wanted) => Some(session_named(&arguments.path, &names, wanted)?),

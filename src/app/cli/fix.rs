@@ -2,8 +2,7 @@
 
 use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, print_error, refused};
-use super::flatten::{Lines, session_names};
-use super::inputs::{Inputs, Opened, as_request_first, refuse_to_overwrite, session_named};
+use super::inputs::{self, as_request_first, inputs_of, refuse_to_overwrite, session_named};
 use super::output::{JsonOutput, Output, counted, name_of, safe_line};
 use super::recovery::{no_offer, value_text, wordings};
 use super::style::Palette;
@@ -13,10 +12,11 @@ use retake_core::formats::{CannotWrite, is_fixed};
 use retake_core::rules::Severity;
 use retake_core::session::{HistoryChange, Rope, Session, compare, operations_of};
 use retake_live::replace::Backup;
+use retake_live::report::{Lines, session_names};
 use retake_live::{
     Applied, Base, BaseError, ChosenError, ChosenFix, FixRefusal, FixRefusalReason, FixReport,
-    FixRun, InputError, Recording, SaveError, SpeculativeWrite, WriteError, exit_on_interrupt,
-    is_same_file, save_take, write_take,
+    FixRun, InputError, Opened, Recording, SaveError, SpeculativeWrite, WriteError,
+    exit_on_interrupt, is_same_file, save_take, write_take,
 };
 use similar::{DiffTag, group_diff_ops};
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
-    let mut inputs = Inputs::new(&arguments.reading)?.redacting(arguments.redact);
+    let mut inputs = inputs_of(&arguments.reading)?.redacting(arguments.redact);
     inputs.options.keeps = true;
     inputs.options.as_file = true;
     exit_on_interrupt();
@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     let is_file = arguments.path != Path::new("-") && !arguments.redact;
     let path = Some(arguments.path.as_path()).filter(|_| is_file);
     let unreadable = |error: InputError| Failure::unreadable(&arguments.path, &error);
-    let Opened { recording, .. } = inputs.read(&arguments.path).map_err(unreadable)?;
+    let Opened { recording, .. } = inputs::read(&inputs, &arguments.path).map_err(unreadable)?;
     let base = Base::of_records(recording, path).map_err(|error| no_base(arguments, &error))?;
     if base.is_database() && arguments.writes_to_stdout() && std::io::stdout().is_terminal() {
         return Err(Failure::with_hint(
@@ -52,7 +52,9 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
             false => Safety::Safe,
         },
         target: inputs.target,
-        complete: &|recording: &mut Recording| inputs.complete(&arguments.path, recording),
+        complete: &|recording: &mut Recording| {
+            inputs::complete(&inputs, &arguments.path, recording)
+        },
         progress: &|_, _| (),
         before_check: &|rope: &Arc<Rope>| {
             if let Some(ahead) = &ahead {
@@ -77,7 +79,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     if let Some(output) = &arguments.output
         && !arguments.writes_to_stdout()
     {
-        inputs.report_tools(&arguments.path, output);
+        inputs::report_tools(&inputs, &arguments.path, output);
     }
     let errors = left(&report, Severity::Error);
     let mut problems = report.recording.problems.iter();

@@ -2,14 +2,14 @@
 
 use super::arguments::{HealthArguments, LineFormat};
 use super::exit::{Exit, Failure};
-use super::inputs::Inputs;
+use super::inputs::{self, inputs_of};
 use super::output::{Output, counted};
 use super::report::write_line;
 use super::style::Palette;
 use super::walk::read_all;
 use crate::tui::health::Table;
 use retake_core::rules::{ErrorClass, Health, ToolHealth};
-use retake_live::{InputError, check_recording, exit_on_interrupt};
+use retake_live::{InputError, Inputs, check_recording, exit_on_interrupt};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ const WIDTH: usize = 80;
 
 /// Reads recordings and prints the table.
 pub(super) fn run(arguments: &HealthArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?;
+    let inputs = inputs_of(&arguments.reading)?;
     exit_on_interrupt();
     let (mut health, mut files) = (Health::default(), 0);
     let (unreadable, done) = read_all(
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &HealthArguments) -> Result<Exit, Failure> {
 }
 
 fn health_of(inputs: &Inputs, path: &Path) -> Result<Health, InputError> {
-    let recording = inputs.read(path)?.recording;
+    let recording = inputs::read(inputs, path)?.recording;
     let findings = check_recording(&recording, inputs.target)?;
     let mut health = Health::default();
     for (session, findings) in recording.sessions.iter().zip(&findings) {

@@ -11,220 +11,107 @@ use crate::tui::loader::Knowledge;
 use crate::tui::loader::takes::conductor::Staged;
 use crate::tui::theme::ThemeOptions;
 use retake_core::formats::FORMATS;
-use retake_core::session::{Dialect, OutputSchema, Tool};
+use retake_core::session::{OutputSchema, Tool};
 use retake_live::discover::endings_text;
 use retake_live::replace::{Backup, replace};
 use retake_live::takes::{usual_root, wall_clock};
 use retake_live::{
-    Input, InputError, ReadOptions, Recording, TakeStore, is_same_file, open, read_definitions,
-    read_input, read_stdin, read_tools_file, tools_beside, unusable_tools_beside, without_secrets,
+    InputError, Inputs, Opened, ReadOptions, Recording, TakeStore, is_same_file, read_definitions,
+    read_tools_file, tools_beside,
 };
 use serde_json::Value;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How recordings are read and judged in this run of the program.
-#[derive(Debug, Clone, Default)]
-pub struct Inputs {
-    /// How files are read.
-    pub options: ReadOptions,
-    /// The tools that were given.
-    pub tools: Option<Vec<Tool>>,
-    /// The schema of the final output that was given.
-    pub output_schema: Option<OutputSchema>,
-    /// The dialect to judge for; that of the recording if `None`.
-    pub target: Option<Dialect>,
-    /// Whether a recording is read as if it held no secrets.
-    pub redacts: bool,
+/// How the arguments say that recordings are read and judged; the tools and the schema must be usable.
+pub(super) fn inputs_of(arguments: &ReadingArguments) -> Result<Inputs, Failure> {
+    let tools = arguments.tools.as_deref().map(tools_of).transpose();
+    let schema = arguments
+        .output_schema
+        .as_deref()
+        .map(schema_of)
+        .transpose();
+    Ok(Inputs {
+        options: ReadOptions {
+            format: arguments.read_as.clone(),
+            ..ReadOptions::default()
+        },
+        tools: tools.map_err(Failure::refused)?,
+        output_schema: schema.map_err(Failure::refused)?,
+        target: arguments.target.0,
+        redacts: false,
+    })
 }
 
-/// A recording that is ready to be judged.
-#[derive(Debug, Clone)]
-pub struct Opened {
-    pub recording: Recording,
-    /// The file beside the recording that its tools were taken from.
-    pub tools_from: Option<PathBuf>,
-    /// What is wrong with files of tools beside the recording, each in a safe line: none of them was used.
-    pub unusable: Vec<String>,
+/// Reads a recording; `-` is standard input. Files of tools beside it that cannot be used are reported on standard error.
+pub fn read(inputs: &Inputs, path: &Path) -> Result<Opened, InputError> {
+    let opened = inputs.read(path)?;
+    report_unusable(&opened.unusable);
+    Ok(opened)
 }
 
-impl Inputs {
-    /// Reads what the arguments name; the tools and the schema must be usable.
-    pub(super) fn new(arguments: &ReadingArguments) -> Result<Self, Failure> {
-        let tools = arguments.tools.as_deref().map(tools_of).transpose();
-        let schema = arguments
-            .output_schema
-            .as_deref()
-            .map(schema_of)
-            .transpose();
-        Ok(Self {
-            options: ReadOptions {
-                format: arguments.read_as.clone(),
-                ..ReadOptions::default()
-            },
-            tools: tools.map_err(Failure::refused)?,
-            output_schema: schema.map_err(Failure::refused)?,
-            target: arguments.target.0,
-            redacts: false,
-        })
-    }
-
-    /// The same; recordings are read as if they held no secrets where `redacts`.
-    pub(super) fn redacting(self, redacts: bool) -> Self {
-        Self { redacts, ..self }
-    }
-
-    /// Reads a recording; `-` is standard input. Files of tools beside it that cannot be used are
-    /// reported on standard error.
-    pub fn read(&self, path: &Path) -> Result<Opened, InputError> {
-        let opened = self.read_quietly(path)?;
-        report_unusable(&opened.unusable);
-        Ok(opened)
-    }
-
-    /// Reads the recording of a command that takes one.
-    pub(super) fn read_one(&self, path: &Path, command: &str) -> Result<Opened, Failure> {
-        let opened = match path.is_dir() {
-            true => Err(InputError::Refused(format!(
-                "a folder; `retake {command}` takes one recording"
-            ))),
-            false => self.read(path),
-        };
-        opened.map_err(|error| Failure::unreadable(path, &error))
-    }
-
-    /// The same for a report that tells by itself which files of tools cannot be used.
-    pub(super) fn read_quietly(&self, path: &Path) -> Result<Opened, InputError> {
-        if path == Path::new("-") {
-            let recording = self.read_input(read_stdin()?)?;
-            return Ok(self.prepare(recording, Beside::default()));
-        }
-        let recording = self.read_input(open(path)?)?;
-        Ok(self.prepare(recording, self.beside(path)))
-    }
-
-    fn read_input(&self, input: Input) -> Result<Recording, InputError> {
-        let input = match self.redacts {
-            true => without_secrets(input)?,
-            false => input,
-        };
-        read_input(input, &self.options)
-    }
-
-    /// The same for the debugger, which reads by itself.
-    pub(super) fn request(self, arguments: &OpenArguments) -> Result<OpenRequest, Failure> {
-        let settings = config::settings(&arguments.look)?;
-        keymap::choose(settings.bindings());
-        let mut knowledge = Knowledge::new(
-            self.tools,
-            |path| Some(tools_beside(path)?.1),
-            self.output_schema,
-            self.target,
-        );
-        knowledge.prices = config::prices(arguments.look.prices.as_deref(), &settings)?;
-        Ok(OpenRequest {
-            paths: arguments.paths.clone(),
-            options: self.options,
-            knowledge,
-            wish: ThemeOptions {
-                variant: settings.theme,
-                ascii: settings.ascii,
-            },
-            picker: settings.picker,
-            view: settings.view,
-            without_mouse: settings.without_mouse,
-            staged: Staged::default(),
-        })
-    }
-
-    /// Adds what is known from outside of a file to a recording that was made of it.
-    pub(super) fn complete(&self, path: &Path, recording: &mut Recording) {
-        let beside = self.beside(path);
-        report_unusable(&beside.unusable);
-        self.supplement(recording, beside.tools());
-    }
-
-    /// Adds the same quietly and names the dialect to judge for, where many files are inspected.
-    pub(super) fn judge(
-        &self,
-    ) -> impl Fn(&Path, &mut Recording) -> Option<Dialect> + Send + Sync + use<> {
-        let inputs = self.clone();
-        move |path, recording| {
-            inputs.supplement(recording, inputs.beside(path).tools());
-            inputs.target
-        }
-    }
-
-    /// Says where the tools of a file are that was written from `source`, where `check` would not find them.
-    pub(super) fn report_tools(&self, source: &Path, written: &Path) {
-        if let Some((tools, _)) = self.beside(source).found
-            && tools_beside(written).is_none()
-        {
-            let names = [name_of(&tools), name_of(written)];
-            let message = format!("the tools in {} are not part of {}", names[0], names[1]);
-            let words = [&tools, written].map(|path| shell_word(&path.to_string_lossy()));
-            let hint = format!("retake check --tools {} {}", words[0], words[1]);
-            print_error(&message, Some(&hint));
-        }
-    }
-
-    /// The tools beside a file, where none are given.
-    fn beside(&self, path: &Path) -> Beside {
-        if self.tools.is_some() || path == Path::new("-") {
-            return Beside::default();
-        }
-        let found = tools_beside(path);
-        let unusable = match found {
-            Some(_) => Vec::new(),
-            None => unusable_tools_beside(path),
-        };
-        let notes = unusable.iter();
-        let notes =
-            notes.map(|(file, why)| format!("{} is not used: {}", name_of(file), safe_line(why)));
-        Beside {
-            found,
-            unusable: notes.collect(),
-        }
-    }
-
-    /// Says whether any session took the tools beside the file.
-    fn supplement(&self, recording: &mut Recording, beside: Option<&[Tool]>) -> bool {
-        let (given, schema) = (self.tools.as_deref(), self.output_schema.as_ref());
-        let sessions = recording.sessions.iter_mut();
-        let took = sessions.map(|session| session.contract.supplement(given, beside, schema));
-        took.fold(false, |any, took| any | took)
-    }
-
-    fn prepare(&self, mut recording: Recording, beside: Beside) -> Opened {
-        let took_those_beside = self.supplement(&mut recording, beside.tools());
-        let found = beside.found.filter(|_| took_those_beside);
-        Opened {
-            recording,
-            tools_from: found.map(|(path, _)| path),
-            unusable: beside.unusable,
-        }
-    }
+/// Reads the recording of a command that takes one.
+pub(super) fn read_one(inputs: &Inputs, path: &Path, command: &str) -> Result<Opened, Failure> {
+    let opened = match path.is_dir() {
+        true => Err(InputError::Refused(format!(
+            "a folder; `retake {command}` takes one recording"
+        ))),
+        false => read(inputs, path),
+    };
+    opened.map_err(|error| Failure::unreadable(path, &error))
 }
 
-/// Files of tools beside a recording.
-#[derive(Debug, Default)]
-struct Beside {
-    /// The one that is used.
-    found: Option<(PathBuf, Vec<Tool>)>,
-    /// What is wrong with those that cannot be used, where there is no other.
-    unusable: Vec<String>,
+/// The same for the debugger, which reads by itself.
+pub(super) fn open_request(
+    inputs: Inputs,
+    arguments: &OpenArguments,
+) -> Result<OpenRequest, Failure> {
+    let settings = config::settings(&arguments.look)?;
+    keymap::choose(settings.bindings());
+    let mut knowledge = Knowledge::new(
+        inputs.tools,
+        |path| Some(tools_beside(path)?.1),
+        inputs.output_schema,
+        inputs.target,
+    );
+    knowledge.prices = config::prices(arguments.look.prices.as_deref(), &settings)?;
+    Ok(OpenRequest {
+        paths: arguments.paths.clone(),
+        options: inputs.options,
+        knowledge,
+        wish: ThemeOptions {
+            variant: settings.theme,
+            ascii: settings.ascii,
+        },
+        picker: settings.picker,
+        view: settings.view,
+        without_mouse: settings.without_mouse,
+        staged: Staged::default(),
+    })
 }
 
-impl Beside {
-    fn tools(&self) -> Option<&[Tool]> {
-        self.found.as_ref().map(|(_, tools)| &tools[..])
+/// Adds what is known from outside of a file to a recording that was made of it.
+pub(super) fn complete(inputs: &Inputs, path: &Path, recording: &mut Recording) {
+    report_unusable(&inputs.complete(path, recording));
+}
+
+/// Says where the tools of a file are that was written from `source`, where `check` would not find them.
+pub(super) fn report_tools(inputs: &Inputs, source: &Path, written: &Path) {
+    if let Some(tools) = inputs.tools_beside(source)
+        && tools_beside(written).is_none()
+    {
+        let names = [name_of(&tools), name_of(written)];
+        let message = format!("the tools in {} are not part of {}", names[0], names[1]);
+        let words = [&tools, written].map(|path| shell_word(&path.to_string_lossy()));
+        let hint = format!("retake check --tools {} {}", words[0], words[1]);
+        print_error(&message, Some(&hint));
     }
 }
 
 fn report_unusable(unusable: &[String]) {
-    for notes in unusable {
-        print_error(notes, None);
+    for note in unusable {
+        print_error(&safe_line(note), None);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::arguments::{LineFormat, ListArguments};
 use super::config;
 use super::exit::{Exit, Failure, print_error};
-use super::inputs::{Inputs, report_unreadable};
+use super::inputs::{inputs_of, report_unreadable};
 use super::output::{Output, counted, safe_line};
 use super::report::write_line;
 use super::style::Palette;
@@ -16,7 +16,7 @@ use retake_core::safe_text::SafeText;
 use retake_core::usage::Prices;
 use retake_live::discover::{Candidate, Discovery, Origin, Place, usual_places, walk};
 use retake_live::inspect::{Summary, inspect};
-use retake_live::{InputError, exit_on_interrupt};
+use retake_live::{InputError, Inputs, exit_on_interrupt};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ const WORDS: usize = 90;
 
 /// Prints the newest recordings that the filter lets through.
 pub(super) fn run(arguments: &ListArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?;
+    let inputs = inputs_of(&arguments.reading)?;
     let prices = config::prices(None, &config::load(None)?)?;
     let mut terms = Terms::parse::<Row>(arguments.filter.as_deref().unwrap_or_default())
         .map_err(|error| Failure::with_hint(error.to_string(), "`retake help filters`"))?;

@@ -16,7 +16,6 @@ mod exit;
 mod explain;
 mod export;
 mod fix;
-mod flatten;
 mod health;
 mod help;
 mod inputs;
@@ -41,7 +40,7 @@ mod walk;
 
 pub use arguments::{Arguments, ProxyArguments, Task};
 pub use exit::Exit;
-pub use inputs::{Inputs, Opened};
+pub use inputs::read;
 pub use mcp_serve::markdown_table as mcp_tools_table;
 
 use exit::Failure;

@@ -2,7 +2,7 @@
 
 use super::arguments::{LookArguments, OpenArguments};
 use super::exit::{Exit, Failure, print_error, report_where};
-use super::inputs::Inputs;
+use super::inputs::{self, inputs_of};
 use super::output::{safe_line, shell_word};
 use crate::tui::loader::takes::conductor::{Staged, StagedRun};
 use crate::tui::{self, Left, OpenError, OpenRequest};
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
 fn open(arguments: &OpenArguments, staged: Staged) -> Result<Exit, Failure> {
     let request = OpenRequest {
         staged,
-        ..Inputs::new(&arguments.reading)?.request(arguments)?
+        ..inputs::open_request(inputs_of(&arguments.reading)?, arguments)?
     };
     match tui::run(&request) {
         Ok(Left::Quit) => Ok(Exit::Clean),

@@ -3,7 +3,6 @@
 use super::arguments::ProxyArguments;
 use super::chaos::Wish;
 use super::exit::{Exit, Failure, LOOK, Why, refused};
-use super::flatten::FileReport;
 use super::output::safe_line;
 use super::report::{write_finding, write_line};
 use foldhash::quality::RandomState;
@@ -14,6 +13,7 @@ use retake_core::rules::Finding;
 use retake_live::proxy::agent::{self, AgentCommand, AgentProcess};
 use retake_live::proxy::connect::{self, Reach};
 use retake_live::proxy::{Ports, Proxy, ProxyNews, ProxyOptions, Report};
+use retake_live::report::FileReport;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{Recording, note_ends, read_policy};
 use serde::Serialize;

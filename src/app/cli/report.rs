@@ -1,7 +1,6 @@
 //! Reports of `check`, one file per format.
 
 use super::arguments::{FailOn, ReportFormat};
-use super::flatten::{FileReport, FindingReport, ProblemReport, SessionReport, Totals};
 use super::output::{counted, safe_line};
 use super::style::{Color, Palette};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
@@ -10,6 +9,7 @@ use retake_core::json::pointer::readable;
 use retake_core::rules::{self, Rule, Severity};
 use retake_core::safe_text::SafeText;
 use retake_live::FilePlace;
+use retake_live::report::{FileReport, FindingReport, ProblemReport, SessionReport};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use serde_json::{Value, json};
@@ -31,6 +31,51 @@ pub(super) trait Report {
 
     /// Writes what comes at the end.
     fn finish(&mut self, out: &mut dyn Write, totals: &Totals) -> io::Result<()>;
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) files: usize,
+    pub(super) sessions: usize,
+    /// Sessions with calls whose tools are not known.
+    pub(super) without_tools: usize,
+    /// Findings by severity: info, warning, error.
+    pub(super) findings: [usize; 3],
+    /// Findings that the baseline holds; they are not in any report.
+    pub(super) known: usize,
+    /// Things that could not be read as they stand.
+    pub(super) problems: usize,
+    /// Whether some of them were not read at all.
+    pub(super) is_unread: bool,
+    /// The first rule of the worst severity.
+    pub(super) worst: Option<(Severity, &'static str)>,
+    /// Whether a finding is at or above `--fail-on`.
+    pub(super) failed: bool,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, file: &FileReport, fail_on: FailOn) {
+        self.files += 1;
+        self.sessions += file.sessions.len();
+        self.problems += file.problems.len();
+        let of_sessions = file.sessions.iter().flat_map(|session| &session.problems);
+        self.is_unread |= file
+            .problems
+            .iter()
+            .chain(of_sessions)
+            .any(|problem| problem.is_unread);
+        for session in &file.sessions {
+            self.problems += session.problems.len();
+            self.without_tools += usize::from(!session.tools_known && session.calls > 0);
+            for finding in &session.findings {
+                self.findings[finding.severity as usize] += 1;
+                self.failed |= fail_on.includes(finding.severity);
+                if self.worst.is_none_or(|(worst, _)| finding.severity > worst) {
+                    self.worst = Some((finding.severity, finding.rule.id));
+                }
+            }
+        }
+    }
 }
 
 pub(super) fn new(format: ReportFormat, color: Color, fail_on: FailOn) -> Box<dyn Report> {

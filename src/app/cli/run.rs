@@ -3,7 +3,6 @@
 use super::arguments::RunArguments;
 use super::confirm::Confirmation;
 use super::exit::{Exit, Failure, LOOK, refused};
-use super::flatten::FileReport;
 use super::inputs::data_root;
 use super::output::safe_line;
 use super::report::{write_finding, write_line};
@@ -16,6 +15,7 @@ use retake_live::agents::{AgentError, AgentFile};
 use retake_live::live::{
     IoEvent, Judged, LiveRun, Phase, PreparedRun, RunInput, RunNews, RunOptions, prepare,
 };
+use retake_live::report::FileReport;
 use retake_live::takes::{runs_folder, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{TakeStore, note_ends, read_policy};

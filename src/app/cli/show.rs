@@ -3,20 +3,20 @@
 use super::arguments::ShowArguments;
 use super::config;
 use super::exit::{Exit, Failure};
-use super::flatten::session_names;
-use super::inputs::{Inputs, Opened, describe, hint_for, session_named};
+use super::inputs::{self, describe, hint_for, inputs_of, session_named};
 use super::output::{Output, counted, name_of, safe_line};
 use super::style::Palette;
 use super::transcript::Transcript;
 use crate::tui::state::document::Checked;
 use crate::tui::transcript::page::Page;
 use retake_core::session::Session;
-use retake_live::{InputError, check_session, exit_on_interrupt};
+use retake_live::report::session_names;
+use retake_live::{InputError, Inputs, Opened, check_session, exit_on_interrupt};
 use std::io::{self, Write};
 use std::path::Path;
 
 pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?.redacting(arguments.redact);
+    let inputs = inputs_of(&arguments.reading)?.redacting(arguments.redact);
     let prices = config::prices(None, &config::load(None)?)?;
     exit_on_interrupt();
     let unreadable = |error: &InputError| Failure::Refused {
@@ -76,7 +76,7 @@ fn read(inputs: &Inputs, path: &Path) -> Result<Opened, InputError> {
             "a folder; `retake show` prints one recording".to_owned(),
         ));
     }
-    inputs.read(path)
+    inputs::read(inputs, path)
 }
 
 /// The sessions to show by their names and indexes.

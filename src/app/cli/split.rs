@@ -2,22 +2,22 @@
 
 use super::arguments::{LineFormat, ReadingArguments, SplitArguments, SplitWish};
 use super::exit::{Exit, Failure};
-use super::flatten::session_names;
-use super::inputs::Inputs;
+use super::inputs::{self, inputs_of};
 use super::output::{Output, counted, name_of, safe_line};
 use super::report::write_line;
 use super::style::Palette;
 use retake_core::session::boundary::{Bond, Boundaries, BoundaryChoice, unpaired};
 use retake_core::session::{Kind, Session, SourceError};
 use retake_core::wire::{Survivors, survivors};
-use retake_live::{Recording, exit_on_interrupt};
+use retake_live::report::session_names;
+use retake_live::{Inputs, Recording, exit_on_interrupt};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
 
 /// Answers for each session of a recording.
 pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&ReadingArguments {
+    let inputs = inputs_of(&ReadingArguments {
         read_as: arguments.read_as.clone(),
         ..ReadingArguments::default()
     })?;
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
 }
 
 fn read(inputs: &Inputs, path: &Path) -> Result<Recording, Failure> {
-    let opened = inputs.read_one(path, "split")?;
+    let opened = inputs::read_one(&inputs, path, "split")?;
     if opened.recording.sessions.is_empty() {
         return Err(Failure::refused(format!("{}: no session", name_of(path))));
     }

@@ -1,6 +1,5 @@
 //! The transcript of one session as text: turns, their items, and the findings under the items they are about.
 
-use super::flatten::FindingReport;
 use super::output::safe_line;
 use super::report::details;
 use super::style::Palette;
@@ -12,6 +11,7 @@ use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::SourceError;
 use retake_live::FilePlace;
+use retake_live::report::FindingReport;
 use std::io::{self, IsTerminal, Write};
 
 /// A session as text.

@@ -5,8 +5,7 @@ mod ranking;
 use super::arguments::{UsageArguments, UsageFormat, UsageSort};
 use super::config;
 use super::exit::{Exit, Failure};
-use super::flatten::session_names;
-use super::inputs::{Inputs, report_unreadable, session_named};
+use super::inputs::{self, inputs_of, report_unreadable, session_named};
 use super::output::{Output, csv_cell, name_of, safe_line};
 use super::report::write_line;
 use super::style::Palette;
@@ -19,6 +18,7 @@ use ranking::{RankedUsage, ranking};
 use retake_core::session::{Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage, UsageOrder};
 use retake_live::inspect::first_words;
+use retake_live::report::session_names;
 use retake_live::{InputError, exit_on_interrupt, is_sub_agent_log, sub_agent_logs, sub_agents};
 use serde::Serialize;
 use std::collections::{BTreeSet, VecDeque};
@@ -44,7 +44,7 @@ fn style_of(arguments: &UsageArguments) -> ReportStyle {
 
 /// Prints the report of each session.
 pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
-    let inputs = Inputs::new(&arguments.reading)?;
+    let inputs = inputs_of(&arguments.reading)?;
     let settings = config::load(arguments.config.as_deref())?;
     let prices = config::prices(arguments.prices.as_deref(), &settings)?;
     exit_on_interrupt();
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     let are_several = files.len() > 1;
     let mut left = VecDeque::from(files);
     while let Some(file) = left.pop_front() {
-        let counted = inputs.read(&file.path).and_then(|opened| {
+        let counted = inputs::read(&inputs, &file.path).and_then(|opened| {
             let counted = usage_of(&opened.recording.sessions, &prices)?;
             Ok((opened.recording, counted))
         });

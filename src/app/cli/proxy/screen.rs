@@ -2,7 +2,7 @@
 
 use crate::cli::arguments::{LookArguments, OpenArguments};
 use crate::cli::exit::{Exit, Failure, refused, report_where};
-use crate::cli::inputs::Inputs;
+use crate::cli::inputs::{self, inputs_of};
 use crate::tui::loader::takes::conductor::{Seated, Stir};
 use crate::tui::proxy::{CurlRequest, Exchanges, ProxyInfo, Watched};
 use crate::tui::state::live::AgentInfo;
@@ -95,7 +95,7 @@ pub(super) fn show(
         look: look.clone(),
         ..OpenArguments::default()
     };
-    let request = Inputs::new(&request.reading)?.request(&request)?;
+    let request = inputs::open_request(inputs_of(&request.reading)?, &request)?;
     let (sender, news) = channel();
     let report: Report = Arc::new(move |one: ProxyNews| {
         // Nobody hears it when the screen is closed.

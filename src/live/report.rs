@@ -1,80 +1,77 @@
 //! A recording with its findings as plain values: what every report format prints,
 //! without the recording itself. They are serialized as the lines of the JSON report.
 
-use super::arguments::FailOn;
-use super::inputs::Inputs;
+use super::{FilePlace, Recording, file_places};
 use retake_core::actions::Offer;
 use retake_core::formats::{Reading, record_word};
 use retake_core::rules::{ErrorClass, Finding, OrphanCause, Rule, Severity};
 use retake_core::session::{Dialect, Kind, Record, Session, SourceError};
-use retake_live::{FilePlace, InputError, Recording, check_with_hints, file_places, through_take};
 use serde::{Serialize, Serializer};
 use std::collections::HashMap;
-use std::path::Path;
 
 /// One file with what was found in it.
 #[derive(Debug)]
-pub(super) struct FileReport {
+pub struct FileReport {
     /// Its path as it was named.
-    pub(super) path: String,
-    pub(super) format: &'static str,
+    pub path: String,
+    pub format: &'static str,
     /// The file that its tools were taken from, where they were not recorded and not given.
-    pub(super) tools_from: Option<String>,
-    pub(super) sessions: Vec<SessionReport>,
+    pub tools_from: Option<String>,
+    pub sessions: Vec<SessionReport>,
     /// What could not be read where there is no session at all, and files beside it that cannot be used.
-    pub(super) problems: Vec<ProblemReport>,
+    pub problems: Vec<ProblemReport>,
 }
 
 /// One session with what was found in it.
 #[derive(Debug, Serialize)]
-pub(super) struct SessionReport {
+pub struct SessionReport {
     /// Its label where that tells it from the others, else its number in the file, counted from 1.
     #[serde(skip)]
-    pub(super) name: String,
+    pub name: String,
     /// The dialect that it was judged for.
-    pub(super) target: Dialect,
-    pub(super) turns: usize,
-    pub(super) items: usize,
+    pub target: Dialect,
+    pub turns: usize,
+    pub items: usize,
     /// Number of calls that the client answers.
-    pub(super) calls: usize,
+    pub calls: usize,
     /// Number of their outputs.
-    pub(super) outputs: usize,
+    pub outputs: usize,
     /// Whether the offered tools are known.
-    pub(super) tools_known: bool,
+    pub tools_known: bool,
     /// The findings, in the order of the history.
     #[serde(skip)]
-    pub(super) findings: Vec<FindingReport>,
+    pub findings: Vec<FindingReport>,
     /// What could not be read within its part of the file.
     #[serde(skip)]
-    pub(super) problems: Vec<ProblemReport>,
+    pub problems: Vec<ProblemReport>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct FindingReport {
+pub struct FindingReport {
     /// Where its item is, if the file has lines and they were requested.
     #[serde(flatten)]
-    pub(super) place: FilePlace,
+    pub place: FilePlace,
     /// Its record in a file without lines: `exchange 3`.
     #[serde(skip)]
-    pub(super) record: Option<String>,
+    pub record: Option<String>,
     /// The turn, counted from 1.
-    pub(super) turn: Option<u32>,
+    pub turn: Option<u32>,
     /// The item, counted from 1.
-    pub(super) item: Option<u32>,
+    pub item: Option<u32>,
     #[serde(serialize_with = "id")]
-    pub(super) rule: &'static Rule,
-    pub(super) severity: Severity,
-    pub(super) tool: Option<String>,
-    pub(super) call_id: Option<String>,
+    pub rule: &'static Rule,
+    pub severity: Severity,
+    pub tool: Option<String>,
+    pub call_id: Option<String>,
     /// The sentence; text from the recording is in it.
-    pub(super) message: String,
+    pub message: String,
     /// JSON pointer into the arguments or the output.
-    pub(super) pointer: Option<String>,
-    pub(super) cause: Option<&'static str>,
+    pub pointer: Option<String>,
+    pub cause: Option<&'static str>,
     /// What kind of error an output is that reports one.
     #[serde(skip)]
-    pub(super) class: Option<ErrorClass>,
-    pub(super) offers: Vec<Offer>,
+    pub class: Option<ErrorClass>,
+    pub offers: Vec<Offer>,
 }
 
 fn id<S: Serializer>(rule: &Rule, to: S) -> Result<S::Ok, S::Error> {
@@ -83,93 +80,21 @@ fn id<S: Serializer>(rule: &Rule, to: S) -> Result<S::Ok, S::Error> {
 
 /// One thing that could not be read.
 #[derive(Debug, Serialize)]
-pub(super) struct ProblemReport {
+pub struct ProblemReport {
     /// Where it is, if the file has lines.
     #[serde(flatten)]
-    pub(super) place: FilePlace,
+    pub place: FilePlace,
     /// The byte, counted from 0.
-    pub(super) byte: u64,
-    pub(super) message: String,
+    pub byte: u64,
+    pub message: String,
     /// Whether something was not read for it.
     #[serde(skip)]
-    pub(super) is_unread: bool,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    pub(super) files: usize,
-    pub(super) sessions: usize,
-    /// Sessions with calls whose tools are not known.
-    pub(super) without_tools: usize,
-    /// Findings by severity: info, warning, error.
-    pub(super) findings: [usize; 3],
-    /// Findings that the baseline holds; they are not in any report.
-    pub(super) known: usize,
-    /// Things that could not be read as they stand.
-    pub(super) problems: usize,
-    /// Whether some of them were not read at all.
-    pub(super) is_unread: bool,
-    /// The first rule of the worst severity.
-    pub(super) worst: Option<(Severity, &'static str)>,
-    /// Whether a finding is at or above `--fail-on`.
-    pub(super) failed: bool,
-}
-
-impl Totals {
-    pub(super) fn add(&mut self, file: &FileReport, fail_on: FailOn) {
-        self.files += 1;
-        self.sessions += file.sessions.len();
-        self.problems += file.problems.len();
-        let of_sessions = file.sessions.iter().flat_map(|session| &session.problems);
-        self.is_unread |= file
-            .problems
-            .iter()
-            .chain(of_sessions)
-            .any(|problem| problem.is_unread);
-        for session in &file.sessions {
-            self.problems += session.problems.len();
-            self.without_tools += usize::from(!session.tools_known && session.calls > 0);
-            for finding in &session.findings {
-                self.findings[finding.severity as usize] += 1;
-                self.failed |= fail_on.includes(finding.severity);
-                if self.worst.is_none_or(|(worst, _)| finding.severity > worst) {
-                    self.worst = Some((finding.severity, finding.rule.id));
-                }
-            }
-        }
-    }
+    pub is_unread: bool,
 }
 
 impl FileReport {
-    /// Reads and checks a file.
-    pub(super) fn read(inputs: &Inputs, path: &Path) -> Result<Self, InputError> {
-        let mut opened = inputs.read_quietly(path)?;
-        let sources = opened.recording.sessions.iter();
-        let sources: Vec<_> = sources.map(|session| session.source.clone()).collect();
-        through_take(path, &mut opened.recording);
-        let findings = check_with_hints(&opened.recording, inputs.target)?;
-        // The text is the same, and lines are counted in the file.
-        let sessions = opened.recording.sessions.iter_mut();
-        for (session, source) in sessions.zip(sources) {
-            session.source = source;
-        }
-        let mut report = Self::of(&opened.recording, &findings, inputs.target, true)?;
-        let tools_from = opened.tools_from;
-        report.tools_from = tools_from.map(|tools| tools.to_string_lossy().into_owned());
-        let unusable = opened.unusable.into_iter();
-        report
-            .problems
-            .extend(unusable.map(|message| ProblemReport {
-                place: FilePlace::default(),
-                byte: 0,
-                message,
-                is_unread: true,
-            }));
-        Ok(report)
-    }
-
     /// A recording and what was found in each of its sessions.
-    pub(super) fn of(
+    pub fn of(
         recording: &Recording,
         findings: &[Vec<Finding>],
         target: Option<Dialect>,
@@ -216,7 +141,7 @@ impl FileReport {
 }
 
 /// The sessions of a recording by what people call them; see [`SessionReport::name`].
-pub(super) fn session_names(sessions: &[Session]) -> Vec<String> {
+pub fn session_names(sessions: &[Session]) -> Vec<String> {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for session in sessions {
         *uses.entry(&session.label).or_default() += 1;
@@ -232,11 +157,11 @@ pub(super) fn session_names(sessions: &[Session]) -> Vec<String> {
 }
 
 /// The lines of the positions that a report names.
-pub(super) struct Lines(HashMap<u64, FilePlace>);
+pub struct Lines(HashMap<u64, FilePlace>);
 
 impl Lines {
     /// Counts the lines of the problems and of these items of sessions.
-    pub(super) fn new(
+    pub fn new(
         recording: &Recording,
         items: impl IntoIterator<Item = (usize, u32)>,
     ) -> Result<Self, SourceError> {
@@ -264,7 +189,7 @@ impl Lines {
     }
 
     /// The place of an item in words: `line 35`, `line 1, column 48213`, `row 7`; nothing where it has none.
-    pub(super) fn words(&self, recording: &Recording, session: &Session, item: u32) -> String {
+    pub fn words(&self, recording: &Recording, session: &Session, item: u32) -> String {
         let record = record_of(recording, session, item);
         let FilePlace { line, column } = self.of(recording, session, item);
         let line = line.map(|line| format!("line {line}"));
@@ -300,7 +225,7 @@ fn record_of(recording: &Recording, session: &Session, item: u32) -> Option<Stri
 }
 
 /// Where in the file an item begins; `None` where the file does not hold the item as it is.
-pub(super) fn position_of(recording: &Recording, session: &Session, item: usize) -> Option<u64> {
+pub fn position_of(recording: &Recording, session: &Session, item: usize) -> Option<u64> {
     let item = session
         .items
         .get(item)
@@ -309,7 +234,7 @@ pub(super) fn position_of(recording: &Recording, session: &Session, item: usize)
 }
 
 /// The records of a file that know their lines: those of formats that are read record by record.
-pub(super) fn lined_records(recording: &Recording) -> &[Record] {
+pub fn lined_records(recording: &Recording) -> &[Record] {
     match (recording.format.reading, recording.sessions.first()) {
         (Reading::Records(_), Some(session)) => &session.records,
         _ => &[],
@@ -357,7 +282,7 @@ fn flatten(
 }
 
 impl FindingReport {
-    pub(super) fn new(
+    pub fn new(
         session: &Session,
         finding: &Finding,
         place: FilePlace,
@@ -387,7 +312,7 @@ impl FindingReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use retake_live::{ReadOptions, read_path};
+    use crate::{ReadOptions, read_path};
     use std::io::Write;
 
     #[test]
