@@ -79,6 +79,9 @@ def wheel(home):
     share = home / "venv/share"
     assert all((share / part).stat().st_size for part in PARTS)
     story([home / "venv/bin/retake"], home)
+    library = "import retake, sys; print(retake.__version__, [one.rule for one in retake.check(sys.argv[1]).errors])"
+    found = run(home / "venv/bin/python", "-c", library, SESSIONS / "unknown-tool.json", cwd=home)
+    assert "['unknown-tool']" in found, found
 
 
 def npm(home):

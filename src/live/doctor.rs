@@ -52,20 +52,28 @@ pub fn as_sent(rule: &str) -> &str {
 /// Why an agent cannot go on from a session as it is, in the order of the history.
 pub fn obstacles(session: &Session) -> Result<Vec<Finding>, SourceError> {
     let mut findings = check_run(&mut Run::new(session, None), &rules())?;
-    findings.retain(|finding| {
-        let is_refused = match finding.rule.id {
-            // Only where arguments stand in the request as JSON does a provider read them.
-            "malformed-arguments" => finding.get("replay").is_some_and(|it| !it.is_empty()),
-            _ => true,
-        };
-        // What a compaction took out is sent no more.
-        let item = finding
-            .item
-            .and_then(|item| session.items.get(item as usize));
-        let is_sent = item.is_none_or(|item| !item.flags.has(Flags::COMPACTED));
-        finding.severity == Severity::Error && is_refused && is_sent
-    });
+    findings.retain(|finding| stops(session, finding));
     Ok(findings)
+}
+
+/// Whether a session cannot go on for what was found.
+fn stops(session: &Session, finding: &Finding) -> bool {
+    let is_read = match finding.rule.id {
+        // Only where arguments stand in the request as JSON does a provider read them.
+        "malformed-arguments" => finding.get("replay").is_some_and(|it| !it.is_empty()),
+        _ => true,
+    };
+    // What a compaction took out is sent no more.
+    let item = finding
+        .item
+        .and_then(|item| session.items.get(item as usize));
+    let is_sent = item.is_none_or(|item| !item.flags.has(Flags::COMPACTED));
+    finding.severity == Severity::Error && is_read && is_sent
+}
+
+/// Whether a provider refuses a request that holds this session for what was found.
+pub(crate) fn is_refused(session: &Session, finding: &Finding) -> bool {
+    Fault::is_refused(as_sent(finding.rule.id)) && stops(session, finding)
 }
 
 /// The same with what the provider refused last, where nothing came after it. Of a file that agents change, the

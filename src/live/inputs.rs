@@ -1,12 +1,13 @@
 //! How recordings are read and judged: files, and histories that a program holds in memory, with the tools and the
 //! output schema that are laid under them.
 
+use super::doctor::is_refused;
 use super::files::from_bytes;
 use super::report::{FileReport, ProblemReport};
 use super::{
     Base, BaseError, FilePlace, FixReport, FixRun, Input, InputError, ReadOptions, Recording,
-    WriteError, check_with_hints, open, read_input, read_stdin, through_take, tools_beside,
-    unusable_tools_beside, without_secrets, write_take,
+    WriteError, as_sent, check_recording, check_with_hints, open, read_input, read_stdin,
+    through_take, tools_beside, unusable_tools_beside, without_secrets, write_take,
 };
 use retake_core::actions::Safety;
 use retake_core::session::{Dialect, OutputSchema, SourceError, Tool};
@@ -125,16 +126,37 @@ impl Inputs {
         FileReport::of(recording, &findings, self.target, true)
     }
 
-    /// Fixes what a program holds in memory: what is safe, or for errors what is `up_to`.
+    /// Checks a request that is about to be sent: everything that its provider would refuse it for. A call at its end is
+    /// one that nobody answered.
+    pub fn check_request(&self, name: &str, bytes: Vec<u8>) -> Result<FileReport, InputError> {
+        let mut recording = self.read_bytes(name, bytes)?.recording;
+        as_sent(&mut recording.sessions);
+        let mut findings = check_recording(&recording, self.target)?;
+        for (session, findings) in recording.sessions.iter().zip(&mut findings) {
+            findings.retain(|finding| is_refused(session, finding));
+        }
+        Ok(FileReport::of(&recording, &findings, self.target, true)?)
+    }
+
+    /// Fixes what a program holds in memory: what is safe, or for errors what is `up_to`. `is_request`: it is about to be
+    /// sent.
     pub fn fix_bytes(
         &self,
         name: &str,
         bytes: Vec<u8>,
         up_to: Safety,
+        is_request: bool,
     ) -> Result<FixedHistory, FixHistoryError> {
         let mut inputs = self.clone();
         inputs.options.keeps = true;
-        let base = Base::of_records(inputs.read_bytes(name, bytes)?.recording, None)?;
+        let sends = |recording: &mut Recording| {
+            if is_request {
+                as_sent(&mut recording.sessions);
+            }
+        };
+        let mut recording = inputs.read_bytes(name, bytes)?.recording;
+        sends(&mut recording);
+        let base = Base::of_records(recording, None)?;
         let report = FixRun {
             base: &base,
             up_to,
@@ -142,6 +164,7 @@ impl Inputs {
             wants: &|_| true,
             complete: &|recording| {
                 self.supplement(recording, None);
+                sends(recording);
             },
             progress: &|_, _| (),
             before_check: &|_| (),

@@ -62,7 +62,8 @@ pub(crate) fn going_on(sessions: &mut [Session]) {
 
 /// These histories are requests that are about to be sent: a call at their end is one that nobody answered.
 pub(crate) fn as_sent(sessions: &mut [Session]) {
-    for session in sessions.iter_mut().filter(|one| one.contract.goes_on) {
+    for session in sessions.iter_mut().filter(|one| one.contract.may_go_on()) {
+        session.contract.is_request = true;
         session.contract.goes_on = false;
         session.pairing = pairing::pair(session);
     }

@@ -11,7 +11,7 @@ use crate::formats::sample::{Layout, Sample};
 use crate::formats::transcript::read_values;
 use crate::json::{Cursor, JsonError};
 use crate::session::{Edit, Kind, Patch, Record, Session, Source, Span, Splice, index_number};
-use crate::wire::write::edit::with_value;
+use crate::wire::write::edit::{elements, with_value};
 use crate::wire::write::{Object, members_at, quoted, text_of};
 use rewrite::{Change, ItemValues, Members, at, members, set};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,6 +23,8 @@ pub struct NativeEdits {
     format: &'static str,
     /// The rows of a database that the records are; else they are lines or elements of a document.
     pub rows: Option<EditedRows>,
+    /// Where a document that is an object may hold the list of the records.
+    lists: &'static [&'static [&'static str]],
     /// The member of a record that holds its entry, where the record is not the entry itself.
     holder: Option<&'static str>,
     /// The members by which an entry names itself and the one before.
@@ -54,6 +56,11 @@ trait WriteNative {
     /// holds the call, and becomes that of the output.
     fn answer(&self, target: &mut Object<'_>, answer: &Answer<'_>);
 
+    /// Whether a record is a message, and not a document that holds messages.
+    fn is_entry(&self, _record: &Object<'_>) -> bool {
+        true
+    }
+
     /// Makes an entry that is an output one of a text of the user.
     fn say(&self, _entry: &mut Object<'_>, _text: &str) {}
 
@@ -81,6 +88,12 @@ trait WriteNative {
         false
     }
 
+    /// Whether an object with the id of a call is of its output; `None` where records tell it.
+    fn is_output(&self, object: &Object<'_>) -> Option<bool> {
+        // Where calls hold their outputs, further ones are responses of their own.
+        self.calls_hold_outputs().then(|| object.has("response"))
+    }
+
     /// Whether the agent answers open calls by itself when it loads a session.
     fn leaves_open_calls(&self) -> bool {
         false
@@ -98,6 +111,7 @@ struct Answer<'a> {
 const PI: NativeEdits = NativeEdits {
     format: "pi",
     rows: None,
+    lists: &[],
     holder: None,
     links: Some(Links {
         id: "id",
@@ -108,7 +122,7 @@ const PI: NativeEdits = NativeEdits {
     write: &Pi,
 };
 
-static NATIVE: [NativeEdits; 9] = [
+static NATIVE: [NativeEdits; 11] = [
     PI,
     NativeEdits {
         format: "openclaw-sqlite",
@@ -192,6 +206,22 @@ static NATIVE: [NativeEdits; 9] = [
         write: &Hermes,
         ..PI
     },
+    NativeEdits {
+        format: "langchain",
+        lists: &[&["messages"], &["values", "messages"]],
+        links: None,
+        ids: &["tool_call_id", "id"],
+        write: &LangChain,
+        ..PI
+    },
+    NativeEdits {
+        format: "pydantic-ai",
+        lists: &[&["messages"]],
+        links: None,
+        ids: &["tool_call_id"],
+        write: &PydanticAi,
+        ..PI
+    },
 ];
 
 /// How a format is edited whose items do not stand in the file as they are.
@@ -265,9 +295,12 @@ impl Records {
             end: file.len(),
         })?;
         let sample = Sample::new(&bytes, true);
+        let document = std::str::from_utf8(&bytes[sample.skipped..]).unwrap_or_default();
+        let list = || native.lists.iter().find_map(|keys| at(document, keys));
         let inside = match sample.layout {
             Layout::Array(inside) => inside,
-            Layout::Lines | Layout::Object(_) | Layout::Text => 0,
+            Layout::Object(_) => list().map_or(0, |start| start + 1),
+            Layout::Lines | Layout::Text => 0,
         };
         let mut records = Self {
             all: Vec::new(),
@@ -441,6 +474,34 @@ impl NativeLowering<'_> {
         Ok(record.map_or(0, |record| record.number))
     }
 
+    /// The record that an item was read from. Where several begin on its line, it is the one with its call id, or with
+    /// the nearest before it.
+    fn record_of(&mut self, index: u32) -> Result<u32, CannotWrite> {
+        let (line, no_place) = (self.number_of(index)?, CannotWrite::NoPlace(index));
+        if !self.shares_line(index)? {
+            let records = self.numbers.get(&line).and_then(|records| records.last());
+            return records.copied().ok_or(no_place);
+        }
+        for item in (0..=index).rev() {
+            if self.number_of(item)? != line {
+                break;
+            }
+            let has_id = !self.session.call_id(self.item(item)?)?.is_empty();
+            if let (true, Some(found)) = (has_id, self.objects(item)?.first()) {
+                return Ok(found.record);
+            }
+        }
+        Err(no_place)
+    }
+
+    /// Whether several records begin on the line of an item.
+    fn shares_line(&self, index: u32) -> Result<bool, CannotWrite> {
+        let line = self.number_of(index)?;
+        let records = self.numbers.get(&line).into_iter().flatten();
+        let begins = |record: &&u32| self.ground.session.records[**record as usize].number == line;
+        Ok(self.native.rows.is_none() && records.filter(begins).count() > 1)
+    }
+
     /// The objects with the call id of an item in its record.
     fn all_of(&mut self, index: u32) -> Result<Vec<Found>, CannotWrite> {
         let id = self.session.call_id(self.item(index)?)?;
@@ -484,11 +545,9 @@ impl NativeLowering<'_> {
         let before = alike.iter().take_while(|other| **other < index).count();
         let mut fitting = Vec::new();
         for object in found {
-            // Where calls hold their outputs, further ones are responses of their own.
             let json = self.object_of(&object)?;
-            let is_response = Object::read(&json).has("response");
-            if !self.native.write.calls_hold_outputs() || is_response == (item.kind == Kind::Output)
-            {
+            let is_output = self.native.write.is_output(&Object::read(&json));
+            if is_output.is_none_or(|is| is == (item.kind == Kind::Output)) {
                 fitting.push(object);
             }
         }
@@ -566,9 +625,10 @@ impl NativeLowering<'_> {
         change: impl FnOnce(&mut Object<'_>),
     ) -> Result<(), CannotWrite> {
         let (last, _) = reply_end(self.session, &self.dropped, call);
-        let number = self.number_of(last)?;
-        let anchor = self.numbers.get(&number).and_then(|records| records.last());
-        let anchor = *anchor.ok_or(CannotWrite::NoPlace(last))?;
+        let anchor = self.record_of(last)?;
+        if !self.native.write.is_entry(&Object::read(record)) {
+            return Err(CannotWrite::NoPlace(call));
+        }
         let links = self.native.links.as_ref();
         let parent = match (self.added.get(&anchor), links) {
             (_, None) => String::new(),
@@ -616,6 +676,9 @@ impl NativeLowering<'_> {
             },
             None => {
                 let record = self.text_of(found.record)?;
+                if !self.native.write.is_entry(&Object::read(&record)) {
+                    return Err(CannotWrite::NoPlace(index));
+                }
                 let with = self.with_entry(&record, |entry| self.native.write.say(entry, text));
                 Splice {
                     at: self.span_of(found.record),
@@ -651,29 +714,73 @@ impl NativeLowering<'_> {
     }
 
     /// Whether nothing stays of the record that an item was read from when it leaves.
-    fn is_alone(&self, index: u32) -> Result<bool, CannotWrite> {
-        let number = self.number_of(index)?;
-        let mut beside = self.items.get(&number).into_iter().flatten();
+    fn is_alone(&mut self, index: u32) -> Result<bool, CannotWrite> {
+        if self.ground.session.records.len() < 2 {
+            return Ok(false);
+        }
+        if self.shares_line(index)? {
+            return self.is_alone_among(index);
+        }
+        let mut beside = self
+            .items
+            .get(&self.number_of(index)?)
+            .into_iter()
+            .flatten();
         let stays = |other: &u32| *other != index && !self.dropped.contains(other);
-        Ok(self.ground.session.records.len() > 1 && !beside.any(stays))
+        Ok(!beside.any(stays))
+    }
+
+    /// The same where several records begin on the line of the item. An output shares its record with the other elements
+    /// of its list, a call with what the model says around it and with the calls whose ids are in it.
+    fn is_alone_among(&mut self, index: u32) -> Result<bool, CannotWrite> {
+        let found = self.find(index)?;
+        let record = self.text_of(found.record)?;
+        if self.item(index)?.kind == Kind::Output {
+            let mut going = 0;
+            for other in &self.dropped {
+                let id = self.session.call_id(self.item(*other)?)?;
+                going += usize::from(record.contains(&quoted(&id)));
+            }
+            let list = found.element.map(|element| element.array..record.len());
+            let parts = list.map(|list| elements(&record, &list).len());
+            return Ok(parts.is_none_or(|parts| parts <= going));
+        }
+        let from_model = |index: &u32| {
+            self.item(*index)
+                .is_ok_and(|item| item.kind.is_from_model())
+        };
+        let before = (0..index).rev().take_while(from_model);
+        let around = before.chain((index + 1..).take_while(from_model));
+        for other in around.filter(|other| !self.dropped.contains(other)) {
+            let id = self.session.call_id(self.item(other)?)?;
+            if id.is_empty() || record.contains(&quoted(&id)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn drop_item(&mut self, index: u32) -> Result<(), CannotWrite> {
-        let found = self.find(index)?;
-        let whole = (List::Records, found.record as usize);
-        let (list, place) = match found.element {
-            Some(element) if !self.is_alone(index)? => {
-                let start = self.span_of(found.record).start + element.array as u64;
-                let list = List::Array {
-                    record: found.record,
-                    start,
-                };
-                (list, element.index)
-            }
-            _ => whole,
-        };
-        let edits = self.lists.entry(list).or_default();
-        edits.at.entry(place).or_default().is_dropped = true;
+        let record = self.find(index)?.record;
+        let record = self.text_of(record)?;
+        let is_entry = self.native.write.is_entry(&Object::read(&record));
+        let is_alone = is_entry && self.is_alone(index)?;
+        for found in self.objects(index)? {
+            let whole = (List::Records, found.record as usize);
+            let (list, place) = match found.element {
+                Some(element) if !is_alone => {
+                    let start = self.span_of(found.record).start + element.array as u64;
+                    let list = List::Array {
+                        record: found.record,
+                        start,
+                    };
+                    (list, element.index)
+                }
+                _ => whole,
+            };
+            let edits = self.lists.entry(list).or_default();
+            edits.at.entry(place).or_default().is_dropped = true;
+        }
         Ok(())
     }
 
@@ -1110,5 +1217,167 @@ impl WriteNative for Hermes {
 
     fn say(&self, row: &mut Object<'_>, text: &str) {
         Self::set_message(row, "\"user\"", &quoted(text));
+    }
+}
+
+/// Messages, flat or with their members in `data` or `kwargs`.
+struct LangChain;
+
+impl LangChain {
+    /// Makes an entry a message of a kind, spelled as it was.
+    fn set_message(entry: &mut Object<'_>, (kind, class): (&str, &str), members: &str) {
+        let flat = format!(r#"{{{members},"type":"{kind}"}}"#);
+        if entry.has("kwargs") {
+            let path = r#"["langchain","schema","messages""#;
+            entry.set("id", format!(r#"{path},"{class}"]"#));
+            entry.set("kwargs", flat);
+        } else if entry.has("data") {
+            entry.set("type", format!("\"{kind}\""));
+            entry.set("data", flat);
+        } else {
+            *entry = Object::read("{}");
+            for member in ["type", "content", "tool_call_id", "name", "status"] {
+                let value = Object::read(&flat).get(member).map(str::to_owned);
+                value.into_iter().for_each(|value| entry.set(member, value));
+            }
+        }
+    }
+}
+
+impl WriteNative for LangChain {
+    fn is_entry(&self, record: &Object<'_>) -> bool {
+        record.has("type")
+    }
+
+    fn answer(&self, entry: &mut Object<'_>, answer: &Answer<'_>) {
+        let Answer {
+            id,
+            name,
+            text,
+            is_error,
+        } = answer;
+        let status = if *is_error { "error" } else { "success" };
+        let members =
+            format!(r#""content":{text},"tool_call_id":{id},"name":{name},"status":"{status}""#);
+        Self::set_message(entry, ("tool", "ToolMessage"), &members);
+    }
+
+    fn say(&self, entry: &mut Object<'_>, text: &str) {
+        let members = format!(r#""content":{}"#, quoted(text));
+        Self::set_message(entry, ("human", "HumanMessage"), &members);
+    }
+
+    fn call(&self, call: &Object<'_>, change: &Change) -> Option<Members> {
+        let Change {
+            name, arguments, ..
+        } = change;
+        let text = || arguments.as_ref().map(|arguments| quoted(arguments));
+        Some(if call.has("function") {
+            members([
+                (&["function", "name"], name.clone()),
+                (&["function", "arguments"], text()),
+            ])
+        } else if call.has("input") {
+            members([(&["name"], name.clone()), (&["input"], arguments.clone())])
+        } else if call.text("type") == "invalid_tool_call" {
+            // It would have to go to the list of the valid ones.
+            return None;
+        } else {
+            members([(&["name"], name.clone()), (&["args"], arguments.clone())])
+        })
+    }
+
+    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members> {
+        let name = change.name.clone().filter(|_| output.has("name"));
+        let status = if change.is_error {
+            "\"error\""
+        } else {
+            "\"success\""
+        };
+        let status = (change.texts.is_some() && output.has("status")).then(|| status.to_owned());
+        Some(members([
+            (&["name"], name),
+            (&["content"], change.text()),
+            (&["status"], status),
+        ]))
+    }
+
+    fn is_output(&self, object: &Object<'_>) -> Option<bool> {
+        Some(object.has("tool_call_id"))
+    }
+}
+
+struct PydanticAi;
+
+impl PydanticAi {
+    /// Makes an entry a request with one part.
+    fn set_request(entry: &mut Object<'_>, part: String) {
+        let time = entry.get("timestamp").map(str::to_owned);
+        *entry = Object::read("{}");
+        entry.set("parts", format!("[{part}]"));
+        time.into_iter()
+            .for_each(|time| entry.set("timestamp", time));
+        entry.set("kind", "\"request\"");
+    }
+}
+
+impl WriteNative for PydanticAi {
+    fn is_entry(&self, record: &Object<'_>) -> bool {
+        record.has("kind")
+    }
+
+    fn answer(&self, entry: &mut Object<'_>, answer: &Answer<'_>) {
+        let Answer {
+            id,
+            name,
+            text,
+            is_error,
+        } = answer;
+        let outcome = if *is_error { "failed" } else { "success" };
+        Self::set_request(
+            entry,
+            format!(
+                r#"{{"tool_name":{name},"content":{text},"tool_call_id":{id},"outcome":"{outcome}","part_kind":"tool-return"}}"#
+            ),
+        );
+    }
+
+    fn say(&self, entry: &mut Object<'_>, text: &str) {
+        Self::set_request(entry, self.text_part(text));
+    }
+
+    fn text_part(&self, text: &str) -> String {
+        format!(
+            r#"{{"content":{},"part_kind":"user-prompt"}}"#,
+            quoted(text)
+        )
+    }
+
+    fn call(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
+        let Change {
+            name, arguments, ..
+        } = change;
+        Some(members([
+            (&["tool_name"], name.clone()),
+            (&["args"], arguments.clone()),
+        ]))
+    }
+
+    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members> {
+        let outcome = if change.is_error {
+            "\"failed\""
+        } else {
+            "\"success\""
+        };
+        let outcome = (change.texts.is_some() && output.has("outcome")).then(|| outcome.to_owned());
+        Some(members([
+            (&["tool_name"], change.name.clone()),
+            (&["content"], change.text()),
+            (&["outcome"], outcome),
+        ]))
+    }
+
+    fn is_output(&self, object: &Object<'_>) -> Option<bool> {
+        Some(!object.text("part_kind").ends_with("tool-call"))
     }
 }

@@ -139,7 +139,7 @@ fn calls_of_gemini_cli_and_opencode_hold_their_outputs() {
 /// and the text.
 type Spelling = fn(&str, &str, &str, &str) -> String;
 
-const SPELLINGS: [(&str, Spelling); 6] = [
+const SPELLINGS: [(&str, Spelling); 8] = [
     ("pi", |id, name, arguments, text| {
         let call = format!(
             r#"{{"role":"assistant","content":[{{"type":"toolCall", "id":"{id}|fc_1","name":"{name}","arguments":{arguments}}}],"stopReason":"toolUse","api":"x"}}"#
@@ -202,6 +202,16 @@ const SPELLINGS: [(&str, Spelling); 6] = [
         format!(
             r#"{{"id":1,"session_id":"s","role":"assistant","content":null, "tool_calls":[{{"id":"{id}","call_id":"{id}","type":"function","function":{{"name":"{name}","arguments":{arguments}}}}}]}}
 {{"id":2,"session_id":"s","role":"tool","content":"{text}", "tool_call_id":"{id}"}}"#
+        )
+    }),
+    ("langchain", |id, name, arguments, text| {
+        format!(
+            r#"[{{"type":"ai","data":{{"content":"","type":"ai","id":null,"tool_calls":[{{"name":"{name}","args":{arguments},"id":"{id}","type":"tool_call"}}]}}}},{{"type":"tool","data":{{"content":"{text}","type":"tool","tool_call_id":"{id}","status":"success"}}}}]"#
+        )
+    }),
+    ("pydantic-ai", |id, name, arguments, text| {
+        format!(
+            r#"[{{"kind":"response","parts":[{{"part_kind":"tool-call","tool_name":"{name}","args":{arguments},"tool_call_id":"{id}"}}]}},{{"kind":"request","parts":[{{"part_kind":"tool-return","tool_name":"t","content":"{text}","tool_call_id":"{id}"}}]}}]"#
         )
     }),
 ];
@@ -367,5 +377,103 @@ fn a_line_that_comes_into_a_log_of_qwen_code_has_an_id_of_its_own() {
     assert_eq!(
         lines[2]["message"]["parts"][0]["functionResponse"]["id"],
         "c1"
+    );
+}
+
+/// A call that nobody answered, with what its framework's messages begin and end with, all on one line.
+const OPEN_CALLS: [(&str, [&str; 3], &str); 4] = [
+    (
+        "langchain",
+        [
+            r#"{"content":"hi","type":"human"}"#,
+            r#"{"content":"so","type":"ai","tool_calls":[{"name":"ls","args":{},"id":"c1","type":"tool_call"}]}"#,
+            r#"{"content":"go on","type":"human"}"#,
+        ],
+        r#"{"type":"tool","content":"no","tool_call_id":"c1","name":"ls","status":"error"}"#,
+    ),
+    (
+        "langchain",
+        [
+            r#"{"type":"human","data":{"content":"hi","type":"human"}}"#,
+            r#"{"type":"ai","data":{"content":"so","type":"ai","tool_calls":[{"name":"ls","args":{},"id":"c1","type":"tool_call"}]}}"#,
+            r#"{"type":"human","data":{"content":"go on","type":"human"}}"#,
+        ],
+        r#"{"type":"tool","data":{"content":"no","tool_call_id":"c1","name":"ls","status":"error","type":"tool"}}"#,
+    ),
+    (
+        "langchain",
+        [
+            r#"{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"hi","type":"human"}}"#,
+            r#"{"lc":1,"type":"constructor","id":["langchain","schema","messages","AIMessage"],"kwargs":{"content":"so","type":"ai","tool_calls":[{"name":"ls","args":{},"id":"c1","type":"tool_call"}]}}"#,
+            r#"{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"go on","type":"human"}}"#,
+        ],
+        r#"{"lc":1,"type":"constructor","id":["langchain","schema","messages","ToolMessage"],"kwargs":{"content":"no","tool_call_id":"c1","name":"ls","status":"error","type":"tool"}}"#,
+    ),
+    (
+        "pydantic-ai",
+        [
+            r#"{"kind":"request","parts":[{"part_kind":"user-prompt","content":"hi"}]}"#,
+            r#"{"kind":"response","timestamp":"t1","model_name":"m","parts":[{"part_kind":"tool-call","tool_name":"ls","args":"{}","tool_call_id":"c1"}]}"#,
+            r#"{"kind":"request","parts":[{"part_kind":"user-prompt","content":"go on"}]}"#,
+        ],
+        r#"{"parts":[{"tool_name":"ls","content":"no","tool_call_id":"c1","outcome":"failed","part_kind":"tool-return"}],"timestamp":"t1","kind":"request"}"#,
+    ),
+];
+
+#[test]
+fn an_output_comes_after_its_call_among_messages_on_one_line_and_leaves_them_again() {
+    for (format, messages, output) in OPEN_CALLS {
+        let [user, call, next] = messages;
+        for (opens, closes) in [("[", "]"), (r#"{"messages":["#, r#"],"next":[]}"#)] {
+            let open = format!("{opens}{user}, {call}, {next}{closes}");
+            let at = |kind| {
+                let session = read(&open);
+                assert_eq!(session.format, format, "{open}");
+                let place = session.items.iter().position(|item| item.kind == kind);
+                crate::session::index_number(place.unwrap())
+            };
+            let call_at = at(Kind::Call);
+            let answered = edited(&open, &[answer(call_at, "no")]);
+            let expected = format!("{opens}{user}, {call}, {output}, {next}{closes}");
+            assert_eq!(answered.replace(",{", ", {"), expected.replace(",{", ", {"));
+            let item = call_at + 1;
+            assert_eq!(read(&answered).items[item as usize].kind, Kind::Output);
+            let dropped = edited(&answered, &[Edit::Drop { item }]);
+            assert_eq!(dropped.replace(",{", ", {"), open.replace(",{", ", {"));
+        }
+    }
+}
+
+#[test]
+fn a_call_of_langchain_leaves_every_place_that_says_it() {
+    let call = r#"{"name":"ls","args":{},"id":"c1","type":"tool_call"}"#;
+    let block = r#"{"type":"tool_use","id":"c1","name":"ls","input":{}}"#;
+    let text = r#"{"type":"text","text":"so"}"#;
+    let message = |blocks: &str, calls: &str| {
+        format!(
+            r#"[{{"type":"human","content":"hi"}},{{"type":"ai","content":[{text}{blocks}],"tool_calls":[{calls}]}}]"#
+        )
+    };
+    let both = message(&format!(",{block}"), call);
+    let session = read(&both);
+    assert_eq!(session.items[2].kind, Kind::Call);
+    let dropped = edited(&both, &[Edit::Drop { item: 2 }]);
+    assert_eq!(dropped, message("", ""));
+}
+
+#[test]
+fn states_that_hold_messages_get_no_message_beside_them() {
+    let call = r#"{"type":"ai","content":"","tool_calls":[{"name":"ls","args":{},"id":"c1"}]}"#;
+    let state = |id: &str| {
+        let messages = format!(r#"[{{"type":"human","content":"hi"}},{call}]"#);
+        format!(r#"{{"values":{{"messages":{messages}}},"checkpoint":{{"checkpoint_id":"{id}"}}}}"#)
+    };
+    let states = format!("[{}, {}]", state("k2"), state("k1"));
+    let mut session = read(&states);
+    assert_eq!(session.items[1].kind, Kind::Call);
+    session.file = Some(Arc::new(states.into_bytes()));
+    assert_eq!(
+        lower(&session, &[answer(1, "no")]),
+        Err(CannotWrite::NoPlace(1))
     );
 }
