@@ -309,7 +309,7 @@ impl Attempt<'_> {
         };
         let splices = lower(self.session, &planned.edits)?;
         let complete = |recording: &mut Recording| {
-            inputs::complete(&self.desk.inputs, &arguments.path, recording);
+            inputs::complete(self.desk.inputs, &arguments.path, recording);
         };
         let fixture = RecoveryFixture {
             recovery,
@@ -419,8 +419,7 @@ fn exported(
         let reason = "it was made without a finding, so it settles nothing";
         return Err(ExportError::Words(reason.to_owned()));
     };
-    let complete =
-        |recording: &mut Recording| inputs::complete(&inputs, &arguments.path, recording);
+    let complete = |recording: &mut Recording| inputs::complete(inputs, &arguments.path, recording);
     let mut parent = workbench.read(take.parent, &|_, _| ())?;
     complete(&mut parent);
     let session = parent.sessions.get(take.session as usize);

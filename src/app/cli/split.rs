@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
 }
 
 fn read(inputs: &Inputs, path: &Path) -> Result<Recording, Failure> {
-    let opened = inputs::read_one(&inputs, path, "split")?;
+    let opened = inputs::read_one(inputs, path, "split")?;
     if opened.recording.sessions.is_empty() {
         return Err(Failure::refused(format!("{}: no session", name_of(path))));
     }
