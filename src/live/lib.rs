@@ -9,6 +9,7 @@ pub mod agents;
 mod archive;
 mod background;
 mod base;
+mod bindings;
 pub mod blame;
 mod checking;
 pub mod discover;
@@ -65,6 +66,7 @@ pub mod wordings;
 pub use agent_store::{new_session, prepare_store, session_path, write_session};
 pub use background::in_background;
 pub use base::{Base, BaseError};
+pub use bindings::{BindingError, BindingOptions};
 pub use checking::{check_recording, check_run, check_session, check_with_hints};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_definitions, read_stdin};
 pub use fix::{

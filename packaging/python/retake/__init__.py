@@ -223,7 +223,7 @@ def check(
     options = _options(dialect, tools, output_schema, format)
     if isinstance(source, (str, os.PathLike)):
         return _report(json.loads(_retake.check_path(source, options)))
-    return _report(json.loads(_retake.check_bytes(_bytes(source), "-", options, False)))
+    return _report(json.loads(_retake.check_bytes(_bytes(source), options)))
 
 
 def will_accept(
@@ -242,8 +242,8 @@ def will_accept(
         if not isinstance(request, Mapping):
             raise TypeError("`model` needs the request as a mapping; a list of messages does not name one")
         request = {"model": model, **request}
-    options = _options(provider, tools, None, format)
-    return Verdict(_report(json.loads(_retake.check_bytes(_bytes(request), "-", options, True))))
+    options = _options(provider, tools, None, format, True)
+    return Verdict(_report(json.loads(_retake.check_bytes(_bytes(request), options))))
 
 
 def fix(
@@ -280,8 +280,8 @@ def _fix(
     is_request: bool,
 ) -> Fixed[H]:
     data = _bytes(cast(History, source))
-    options = _options(dialect, tools, None, format)
-    text, done = _retake.fix_bytes(data, "-", options, is_request, allow_unsafe)
+    options = _options(dialect, tools, None, format, is_request)
+    text, done = _retake.fix_bytes(data, options, allow_unsafe)
     fixed = json.loads(done)
     is_text = isinstance(source, (bytes, bytearray, memoryview))
     return Fixed(
@@ -305,12 +305,14 @@ def _options(
     tools: Optional[Sequence[Any]],
     output_schema: Optional[Mapping[str, Any]],
     format: Optional[str],
-) -> Dict[str, Optional[str]]:
+    is_request: bool = False,
+) -> _retake.Options:
     return {
         "format": format,
         "dialect": dialect,
         "tools": None if tools is None else json.dumps(tools),
         "output_schema": None if output_schema is None else json.dumps(output_schema),
+        "is_request": is_request,
     }
 
 
