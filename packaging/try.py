@@ -90,6 +90,9 @@ def npm(home):
     # The packages of other platforms are not asked for: nothing is published yet.
     run("npm", "install", "--silent", "--offline", "--omit=optional", "--no-audit", "--no-fund", *packages, cwd=home)
     story([home / "node_modules/.bin/retake"], home)
+    library = "const found = require('retake').check(process.argv[1]); console.log(found.errors.map((one) => one.rule).join())"
+    found = run("node", "-e", library, SESSIONS / "unknown-tool.json", cwd=home)
+    assert found == "unknown-tool\n", found
     shutil.rmtree(next((home / "node_modules").glob("retake-linux-*")))
     program = str(home / "node_modules/.bin/retake")
     without = subprocess.run([program, "--version"], capture_output=True, text=True)

@@ -32,6 +32,8 @@ pub struct FixRun<'a> {
     pub before_check: &'a dyn Fn(&Arc<Rope>),
     /// Whether a last line that was not written to its end goes: what is appended to it is lost with it.
     pub cuts_torn_line: bool,
+    /// Whether the operator named the format: a fixed text need not show it.
+    pub names_format: bool,
 }
 
 #[derive(Debug)]
@@ -231,7 +233,9 @@ impl FixRun<'_> {
             }
             state = self.follow(&state, &round.splices, &mut faultless)?;
             applied.extend(round.done.into_iter().map(|plan| plan.applied));
-            if !text::is_read_alike(self.base.rope(), &state.rope, &state.recording)? {
+            if !self.names_format
+                && !text::is_read_alike(self.base.rope(), &state.rope, &state.recording)?
+            {
                 break Vec::new();
             }
             if state.left() < best.left() {

@@ -169,6 +169,7 @@ impl Inputs {
             progress: &|_, _| (),
             before_check: &|_| (),
             cuts_torn_line: up_to > Safety::Safe,
+            names_format: self.options.format.is_some(),
         }
         .run()?;
         let mut text = Vec::new();

@@ -236,6 +236,7 @@ mod tests {
             progress: &|_, _| (),
             before_check: &|_| (),
             cuts_torn_line: false,
+            names_format: false,
         };
         let mended = mending.run().unwrap();
         let session = &mended.recording.sessions[0];

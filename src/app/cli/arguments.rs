@@ -210,7 +210,7 @@ pub(in crate::cli) const TOPICS: &[Topic] = topics! {
     "scripted": "serve a model scripted in a file",
     "replay": "serve a recording as the model, offline",
     "mcp": "let another agent debug: retake as an MCP server",
-    "python": "check and heal histories from Python",
+    "library": "check and heal histories from Python and Node",
     "split": "find where a history can be cut",
     "health": "error rates of tools",
     "doctor": "heal sessions that agents cannot resume",

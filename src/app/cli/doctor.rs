@@ -266,6 +266,7 @@ impl Doctor<'_> {
             progress: &|_, _| (),
             before_check: &|_| (),
             cuts_torn_line: true,
+            names_format: false,
         };
         let report = run.run()?;
         let after = self::resumes(&obstacles_of(&report.recording)?, agent);

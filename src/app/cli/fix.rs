@@ -62,6 +62,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
             }
         },
         cuts_torn_line: arguments.unsafe_too,
+        names_format: inputs.options.format.is_some(),
     };
     let report = match is_chosen(arguments) {
         true => fix_chosen(arguments, &mending)?,

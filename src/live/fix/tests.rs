@@ -26,6 +26,7 @@ fn any_number_of_further_outputs_goes_in_one_round() {
         progress: &|_, _| (),
         before_check: &|_| (),
         cuts_torn_line: false,
+        names_format: false,
     };
     let mended = mending.run().unwrap();
     assert_eq!(mended.applied.len(), 20);

@@ -64,9 +64,10 @@ trait WriteNative {
     /// Makes an entry that is an output one of a text of the user.
     fn say(&self, _entry: &mut Object<'_>, _text: &str) {}
 
-    /// A text of the user in place of an output that is one of several in its entry.
-    fn text_part(&self, text: &str) -> String {
-        format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+    /// A text of the user in place of an output that is one of several in its entry; `None` where entries of outputs hold
+    /// nothing else.
+    fn text_part(&self, text: &str) -> Option<String> {
+        Some(text_part(text))
     }
 
     /// The members of the object of a call that hold what changes; `None` where the format cannot hold it.
@@ -100,6 +101,11 @@ trait WriteNative {
     }
 }
 
+/// A text as most formats spell a part of a message.
+fn text_part(text: &str) -> String {
+    format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+}
+
 /// The output of a call, its texts as JSON.
 struct Answer<'a> {
     id: &'a str,
@@ -122,7 +128,7 @@ const PI: NativeEdits = NativeEdits {
     write: &Pi,
 };
 
-static NATIVE: [NativeEdits; 11] = [
+static NATIVE: [NativeEdits; 12] = [
     PI,
     NativeEdits {
         format: "openclaw-sqlite",
@@ -220,6 +226,14 @@ static NATIVE: [NativeEdits; 11] = [
         links: None,
         ids: &["tool_call_id"],
         write: &PydanticAi,
+        ..PI
+    },
+    NativeEdits {
+        format: "ai-sdk",
+        lists: &[&["messages"]],
+        links: None,
+        ids: &["toolCallId"],
+        write: &AiSdk,
         ..PI
     },
 ];
@@ -669,14 +683,16 @@ impl NativeLowering<'_> {
     fn degrade(&mut self, index: u32, text: &str) -> Result<(), CannotWrite> {
         let found = self.find(index)?;
         let start = self.span_of(found.record).start;
-        let splice = match found.element {
-            Some(element) => Splice {
+        let part = self.native.write.text_part(text);
+        let splice = match (found.element, part) {
+            (Some(element), Some(part)) => Splice {
                 at: Span::within(start, element.range),
-                with: self.native.write.text_part(text).into_bytes(),
+                with: part.into_bytes(),
             },
-            None => {
+            (element, _) => {
                 let record = self.text_of(found.record)?;
-                if !self.native.write.is_entry(&Object::read(&record)) {
+                let is_entry = self.native.write.is_entry(&Object::read(&record));
+                if !is_entry || (element.is_some() && !self.is_alone(index)?) {
                     return Err(CannotWrite::NoPlace(index));
                 }
                 let with = self.with_entry(&record, |entry| self.native.write.say(entry, text));
@@ -736,7 +752,7 @@ impl NativeLowering<'_> {
         let found = self.find(index)?;
         let record = self.text_of(found.record)?;
         if self.item(index)?.kind == Kind::Output {
-            let mut going = 0;
+            let mut going = usize::from(!self.dropped.contains(&index));
             for other in &self.dropped {
                 let id = self.session.call_id(self.item(*other)?)?;
                 going += usize::from(record.contains(&quoted(&id)));
@@ -968,7 +984,7 @@ impl WriteNative for Pi {
     }
 
     fn say(&self, entry: &mut Object<'_>, text: &str) {
-        let part = self.text_part(text);
+        let part = text_part(text);
         Self::set_message(entry, &format!(r#""role":"user","content":[{part}]"#));
     }
 }
@@ -1042,8 +1058,8 @@ impl WriteNative for GeminiCli {
         })
     }
 
-    fn text_part(&self, text: &str) -> String {
-        format!(r#"{{"text":{}}}"#, quoted(text))
+    fn text_part(&self, text: &str) -> Option<String> {
+        Some(format!(r#"{{"text":{}}}"#, quoted(text)))
     }
 
     fn calls_hold_outputs(&self) -> bool {
@@ -1310,6 +1326,11 @@ impl WriteNative for LangChain {
 struct PydanticAi;
 
 impl PydanticAi {
+    fn prompt(text: &str) -> String {
+        let text = quoted(text);
+        format!(r#"{{"content":{text},"part_kind":"user-prompt"}}"#)
+    }
+
     /// Makes an entry a request with one part.
     fn set_request(entry: &mut Object<'_>, part: String) {
         let time = entry.get("timestamp").map(str::to_owned);
@@ -1343,14 +1364,11 @@ impl WriteNative for PydanticAi {
     }
 
     fn say(&self, entry: &mut Object<'_>, text: &str) {
-        Self::set_request(entry, self.text_part(text));
+        Self::set_request(entry, Self::prompt(text));
     }
 
-    fn text_part(&self, text: &str) -> String {
-        format!(
-            r#"{{"content":{},"part_kind":"user-prompt"}}"#,
-            quoted(text)
-        )
+    fn text_part(&self, text: &str) -> Option<String> {
+        Some(Self::prompt(text))
     }
 
     fn call(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
@@ -1379,5 +1397,89 @@ impl WriteNative for PydanticAi {
 
     fn is_output(&self, object: &Object<'_>) -> Option<bool> {
         Some(!object.text("part_kind").ends_with("tool-call"))
+    }
+}
+
+/// Messages as models get them. Those of an interface hold calls with their outputs by states, so that only what a call
+/// says can change in them.
+struct AiSdk;
+
+impl AiSdk {
+    fn set_message(entry: &mut Object<'_>, role: &str, part: String) {
+        *entry = Object::read("{}");
+        entry.set("role", quoted(role));
+        entry.set("content", format!("[{part}]"));
+    }
+
+    fn output(text: &str, is_error: bool) -> String {
+        let kind = if is_error { "error-text" } else { "text" };
+        format!(r#"{{"type":"{kind}","value":{text}}}"#)
+    }
+}
+
+impl WriteNative for AiSdk {
+    fn is_entry(&self, record: &Object<'_>) -> bool {
+        record.has("role") && !record.has("parts") && !record.has("toolInvocations")
+    }
+
+    fn answer(&self, entry: &mut Object<'_>, answer: &Answer<'_>) {
+        let Answer {
+            id,
+            name,
+            text,
+            is_error,
+        } = answer;
+        let output = Self::output(text, *is_error);
+        let ids = format!(r#""toolCallId":{id},"toolName":{name}"#);
+        let part = format!(r#"{{"type":"tool-result",{ids},"output":{output}}}"#);
+        Self::set_message(entry, "tool", part);
+    }
+
+    fn say(&self, entry: &mut Object<'_>, text: &str) {
+        Self::set_message(entry, "user", text_part(text));
+    }
+
+    fn text_part(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn call(&self, call: &Object<'_>, change: &Change) -> Option<Members> {
+        let Change {
+            name, arguments, ..
+        } = change;
+        let key = if call.has("args") { "args" } else { "input" };
+        if name.is_some() && !call.has("toolName") {
+            return None;
+        }
+        Some(members([
+            (&["toolName"], name.clone()),
+            (&[key], arguments.clone()),
+        ]))
+    }
+
+    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members> {
+        if self.is_output(output).is_none() {
+            return None;
+        }
+        let text = change.text();
+        let (key, value) = match output.has("result") {
+            true => ("result", text),
+            false => (
+                "output",
+                text.map(|text| Self::output(&text, change.is_error)),
+            ),
+        };
+        Some(members([
+            (&["toolName"], change.name.clone()),
+            (&[key], value),
+        ]))
+    }
+
+    fn is_output(&self, object: &Object<'_>) -> Option<bool> {
+        match &*object.text("type") {
+            "tool-call" => Some(false),
+            "tool-result" => Some(true),
+            _ => None,
+        }
     }
 }

@@ -139,7 +139,7 @@ fn calls_of_gemini_cli_and_opencode_hold_their_outputs() {
 /// and the text.
 type Spelling = fn(&str, &str, &str, &str) -> String;
 
-const SPELLINGS: [(&str, Spelling); 8] = [
+const SPELLINGS: [(&str, Spelling); 9] = [
     ("pi", |id, name, arguments, text| {
         let call = format!(
             r#"{{"role":"assistant","content":[{{"type":"toolCall", "id":"{id}|fc_1","name":"{name}","arguments":{arguments}}}],"stopReason":"toolUse","api":"x"}}"#
@@ -212,6 +212,11 @@ const SPELLINGS: [(&str, Spelling); 8] = [
     ("pydantic-ai", |id, name, arguments, text| {
         format!(
             r#"[{{"kind":"response","parts":[{{"part_kind":"tool-call","tool_name":"{name}","args":{arguments},"tool_call_id":"{id}"}}]}},{{"kind":"request","parts":[{{"part_kind":"tool-return","tool_name":"t","content":"{text}","tool_call_id":"{id}"}}]}}]"#
+        )
+    }),
+    ("ai-sdk", |id, name, arguments, text| {
+        format!(
+            r#"[{{"role":"assistant","content":[{{"type":"tool-call","toolCallId":"{id}","toolName":"{name}","input":{arguments}}}]}},{{"role":"tool","content":[{{"type":"tool-result","toolCallId":"{id}","toolName":"t","output":{{"type":"text","value":"{text}"}}}}]}}]"#
         )
     }),
 ];
@@ -381,7 +386,7 @@ fn a_line_that_comes_into_a_log_of_qwen_code_has_an_id_of_its_own() {
 }
 
 /// A call that nobody answered, with what its framework's messages begin and end with, all on one line.
-const OPEN_CALLS: [(&str, [&str; 3], &str); 4] = [
+const OPEN_CALLS: [(&str, [&str; 3], &str); 5] = [
     (
         "langchain",
         [
@@ -417,6 +422,15 @@ const OPEN_CALLS: [(&str, [&str; 3], &str); 4] = [
             r#"{"kind":"request","parts":[{"part_kind":"user-prompt","content":"go on"}]}"#,
         ],
         r#"{"parts":[{"tool_name":"ls","content":"no","tool_call_id":"c1","outcome":"failed","part_kind":"tool-return"}],"timestamp":"t1","kind":"request"}"#,
+    ),
+    (
+        "ai-sdk",
+        [
+            r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#,
+            r#"{"role":"assistant","content":[{"type":"text","text":"so"},{"type":"tool-call","toolCallId":"c1","toolName":"ls","input":{}}]}"#,
+            r#"{"role":"user","content":"go on"}"#,
+        ],
+        r#"{"role":"tool","content":[{"type":"tool-result","toolCallId":"c1","toolName":"ls","output":{"type":"error-text","value":"no"}}]}"#,
     ),
 ];
 
@@ -476,4 +490,52 @@ fn states_that_hold_messages_get_no_message_beside_them() {
         lower(&session, &[answer(1, "no")]),
         Err(CannotWrite::NoPlace(1))
     );
+}
+
+#[test]
+fn messages_of_an_interface_get_no_message_of_a_tool() {
+    let part = r#"{"type":"tool-ls","toolCallId":"c1","state":"input-available","input":{"a": 1}}"#;
+    let text = format!(
+        r#"[{{"id":"1","role":"user","parts":[{{"type":"text","text":"hi"}}]}},{{"id":"2","role":"assistant","parts":[{part}]}}]"#
+    );
+    let mut session = read(&text);
+    assert_eq!(
+        (session.format, session.items[1].kind),
+        ("ai-sdk", Kind::Call)
+    );
+    session.file = Some(Arc::new(text.clone().into_bytes()));
+    assert_eq!(
+        lower(&session, &[answer(1, "no")]),
+        Err(CannotWrite::NoPlace(1))
+    );
+    let changed: Rewriting<'_> =
+        &|item, bytes| vec![replace_arguments(item, bytes, r#"{"a": 2}"#).unwrap()];
+    let expected = text.replace(r#"{"a": 1}"#, r#"{"a": 2}"#);
+    assert_eq!(rewritten(&session, &[(1, changed)]), Ok(expected));
+}
+
+#[test]
+fn an_output_on_one_line_with_others_becomes_a_text_of_the_user() {
+    let texts = [
+        [
+            r#"[{"type":"human","content":"hi"},{"type":"tool","content":"no","tool_call_id":"c9"}]"#,
+            r#"[{"type":"human","content":"hi"},{"type":"human","content":"lost"}]"#,
+        ],
+        [
+            r#"[{"role":"user","content":"hi"},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c9","toolName":"ls","output":{"type":"text","value":"no"}}]}]"#,
+            r#"[{"role":"user","content":"hi"},{"role":"user","content":[{"type":"text","text":"lost"}]}]"#,
+        ],
+        [
+            r#"[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c9","toolName":"ls","output":{"type":"text","value":"no"}}]},{"role":"user","content":[{"type":"text","text":"go on"}]}]"#,
+            r#"[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"user","content":[{"type":"text","text":"lost"}]},{"role":"user","content":[{"type":"text","text":"go on"}]}]"#,
+        ],
+        [
+            r#"[{"kind":"request","parts":[{"part_kind":"user-prompt","content":"hi"},{"part_kind":"tool-return","tool_name":"ls","content":"no","tool_call_id":"c9"}]}]"#,
+            r#"[{"kind":"request","parts":[{"part_kind":"user-prompt","content":"hi"},{"content":"lost","part_kind":"user-prompt"}]}]"#,
+        ],
+    ];
+    for [before, after] in texts {
+        let text = "lost".to_owned();
+        assert_eq!(edited(before, &[Edit::Degrade { item: 1, text }]), after);
+    }
 }
