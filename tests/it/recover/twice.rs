@@ -28,6 +28,7 @@ fn mended(case: &Case, base: &Base, up_to: Safety) -> FixReport {
         progress: &|_, _| (),
         before_check: &|_| (),
         cuts_torn_line: false,
+        names_format: false,
     };
     mending.run().unwrap()
 }

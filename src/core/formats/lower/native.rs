@@ -1458,9 +1458,7 @@ impl WriteNative for AiSdk {
     }
 
     fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members> {
-        if self.is_output(output).is_none() {
-            return None;
-        }
+        self.is_output(output)?;
         let text = change.text();
         let (key, value) = match output.has("result") {
             true => ("result", text),
