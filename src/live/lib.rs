@@ -24,6 +24,7 @@ mod inflate;
 mod inputs;
 pub mod inspect;
 mod interrupt;
+mod item_marks;
 mod journal;
 pub mod lab;
 mod lines;

@@ -1,6 +1,7 @@
 //! A recording with its takes: plans become takes, takes become texts and sessions, and each change
 //! goes to the journal.
 
+use crate::item_marks::ItemIndex;
 use crate::takes::{
     About, Clock, Damage, Happened, Journal, NotRecording, OpenedTakes, is_run_file, lay,
 };
@@ -72,6 +73,7 @@ pub struct TakeStore {
     /// What takes are laid over that have a text of their own, by the first such take.
     requests: HashMap<TakeId, Base>,
     ropes: HashMap<TakeId, Arc<Rope>>,
+    items: Option<ItemIndex>,
     /// How many takes are not in the journal.
     in_memory: usize,
 }
@@ -111,6 +113,7 @@ impl TakeStore {
             in_place: None,
             requests: HashMap::new(),
             ropes: HashMap::new(),
+            items: None,
             in_memory: 0,
         };
         (workbench, opened.damages)
@@ -323,6 +326,13 @@ impl TakeStore {
         let event = self.takes.rename(id, title)?;
         self.keep(&event);
         Ok(())
+    }
+
+    /// The items of the recording, by which notes and bookmarks find theirs.
+    pub(crate) fn items(&mut self) -> &mut ItemIndex {
+        let recording = &self.recording;
+        self.items
+            .get_or_insert_with(|| ItemIndex::of(recording.clone()))
     }
 
     /// Writes a note on an item of a take; an empty one takes it away.

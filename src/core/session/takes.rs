@@ -542,13 +542,24 @@ pub struct ItemMark {
     pub at: u64,
     /// Digest of its bytes: the item may have gone from there.
     pub digest: ContentDigest,
+    /// Index of its session and its own index there, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<(u32, u32)>,
 }
 
 impl ItemMark {
     /// The mark of an item with these bytes.
     pub fn new(at: u64, bytes: &[u8]) -> Self {
-        let digest = ContentDigest::of(bytes);
-        Self { at, digest }
+        Self {
+            at,
+            digest: ContentDigest::of(bytes),
+            place: None,
+        }
+    }
+
+    /// What a note on a take as a whole is written on: no item begins before the first byte with this digest.
+    pub fn whole() -> Self {
+        Self::new(0, b"")
     }
 }
 

@@ -5,6 +5,7 @@
 //! after a failed sync: it is written anew from memory, and what was there is put aside. The recording
 //! itself is never touched.
 
+use crate::FileSource;
 pub use crate::journal::{About, Clock, Damage, JournalError, NotRecording, wall_clock};
 use crate::journal::{
     AppendError, Folder, HEAD, Identity, JournalFile, JournalHeader, JournalLine, JournalSubject,
@@ -92,8 +93,9 @@ struct Old {
 }
 
 impl Journal {
-    /// Looks for the takes of the recording at `path`. `source` is the bytes that takes are laid over, `root`
-    /// usually [`usual_root`]. Nothing is written before something changes.
+    /// Looks for the takes of the recording at `path`. `source` is the bytes that takes are laid over, which may be
+    /// unpacked or otherwise made from the file, `root` usually [`usual_root`]. Nothing is written before something
+    /// changes.
     pub fn open(
         root: Option<&Path>,
         path: Option<&Path>,
@@ -111,14 +113,17 @@ impl Journal {
         clock: Clock,
     ) -> OpenedTakes {
         let mut opened = OpenedTakes::nothing(clock);
+        // What is made from a file may differ after an upgrade; the file does not.
+        let file = path.and_then(|path| FileSource::open(path).ok());
+        let own = file.as_ref().map_or(source, |file| file as &dyn Source);
         let location = match (root, path) {
             (_, None) => Err(JournalError::NoFile),
             (None, _) => Err(JournalError::NoHome),
-            (Some(root), Some(path)) => location_of(root, path, source),
+            (Some(root), Some(path)) => location_of(root, path, own),
         };
         match location {
             Ok(location) => opened.look(Location { open, ..location }, |location, folder| {
-                find(location, folder, source)
+                find(location, folder, [own, source])
             }),
             Err(why) => opened.journal.bar(why),
         }
@@ -366,21 +371,26 @@ struct FoundJournal {
     barred: Option<JournalError>,
 }
 
-/// Looks for the journal of a recording in the folder.
+/// Looks for the journal of a recording in the folder; `own` is the bytes of its file, `made` the text that was read
+/// from it.
 fn find(
     location: &Location,
     folder: Folder,
-    source: &dyn Source,
+    [own, made]: [&dyn Source; 2],
 ) -> io::Result<Option<FoundJournal>> {
     let Some(read) = ReadJournal::open(&folder, &location.name)? else {
-        let read = moved(location, source, &folder)?;
+        let read = moved(location, [own, made], &folder)?;
         return Ok(read.map(|read| read.adopted(location)));
     };
-    if !read.is_of_another(source) {
+    if !read.is_of_another(own) {
         return Ok(Some(read.found(location, folder)));
     }
+    // An older retake identified a recording by the text that it made; the next write says it by the file.
+    if !read.is_of_another(made) {
+        return Ok(Some(read.adopted(location)));
+    }
     // The file was replaced, perhaps by one that was here before.
-    let earlier = moved(location, source, &folder)?;
+    let earlier = moved(location, [own, made], &folder)?;
     Ok(Some(read.put_aside(location, earlier)))
 }
 
@@ -394,7 +404,7 @@ fn find_run(location: &Location, folder: Folder) -> io::Result<Option<FoundJourn
 /// same. Of several the one that was written last.
 fn moved(
     location: &Location,
-    source: &dyn Source,
+    sources: [&dyn Source; 2],
     folder: &Folder,
 ) -> io::Result<Option<ReadJournal>> {
     let mut newest = None;
@@ -413,7 +423,7 @@ fn moved(
         };
         let path = identity.path();
         let is_free = own.is_some_and(|own| own.path() == path) || !path.exists();
-        if is_free && identity.is_of(source) {
+        if is_free && sources.iter().any(|source| identity.is_of(*source)) {
             let written = file.metadata()?.modified()?;
             if newest.as_ref().is_none_or(|(latest, _)| written > *latest) {
                 newest = Some((written, name));

@@ -81,11 +81,12 @@ impl Work {
             Arc::ptr_eq(document, &main) || self.bench.shown() != TakeId::MAIN
         });
         if !fits {
+            let is_first = open.is_none();
             // The lock of the journal goes before it is opened again.
             *open = None;
             self.bench.reopen();
             let path = self.opening.input().path.clone();
-            let (bench, damages) = TakeStore::open(
+            let (mut bench, damages) = TakeStore::open(
                 main.recording.clone(),
                 path.as_deref(),
                 self.bench.root.as_deref(),
@@ -93,6 +94,9 @@ impl Work {
             );
             if let Some(first) = damages.first() {
                 self.tell(Report::Notice(format!("the journal of takes: {first}")));
+            }
+            if let Some(moved) = bench.moved_marks().filter(|_| is_first) {
+                self.tell(Report::Notice(moved));
             }
             let main = match bench.is_run() {
                 true => self.bench.adopt(&bench, &main),

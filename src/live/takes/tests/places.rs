@@ -197,3 +197,44 @@ fn a_file_that_was_replaced_starts_anew_and_finds_its_takes_when_it_is_back() {
     drop(opened);
     assert_eq!(home.open().takes.count(), 3);
 }
+
+/// The journal of a file from which a reader made this text.
+fn open_made(home: &Home, made: &[u8]) -> OpenedTakes {
+    let (root, path) = (home.root(), Some(&*home.recording));
+    Journal::open(Some(&root), path, &made.to_vec(), clock)
+}
+
+#[test]
+fn a_journal_is_known_by_its_file_whatever_text_is_made_from_it() {
+    let home = Home::new();
+    assert!(keep_take(&mut open_made(&home, &lines_of("made", 30))));
+    let other = open_made(&home, &lines_of("made otherwise", 20));
+    assert_eq!((other.takes.count(), other.damages.len()), (2, 0));
+    drop(other);
+    fs::write(&home.recording, lines_of("two", 40)).unwrap();
+    let replaced = open_made(&home, &lines_of("made", 30));
+    assert_eq!(replaced.damages, [Damage::OtherRecording]);
+}
+
+#[test]
+fn a_journal_that_an_older_retake_knew_by_the_text_that_it_made_is_opened_and_known_by_its_file_from_then_on()
+ {
+    let home = Home::new();
+    let made = lines_of("made", 30);
+    assert!(keep_take(&mut open_made(&home, &made)));
+    let journal = home.journal();
+    let text = fs::read_to_string(&journal).unwrap();
+    let path = fs::canonicalize(&home.recording).unwrap();
+    let of = Some(Identity::of(&path, &made).unwrap());
+    let header = JournalHeader::new(JournalSubject::Takes { of });
+    let (_, entries) = text.split_once('\n').unwrap();
+    fs::write(&journal, header.line().unwrap() + entries).unwrap();
+
+    let mut opened = open_made(&home, &made);
+    assert_eq!((opened.takes.count(), opened.damages.len()), (2, 0));
+    assert!(keep_take(&mut opened));
+    drop(opened);
+    assert_eq!(home.names(), ["run_1.jsonl.jsonl"]);
+    let again = open_made(&home, b"made otherwise");
+    assert_eq!((again.takes.count(), again.damages.len()), (3, 0));
+}

@@ -1,7 +1,7 @@
 //! What the operator asks for about takes that there are.
 
 use super::checking::Check;
-use super::view::{WHOLE, view_of};
+use super::view::view_of;
 use crate::tui::effect::TakesCommand;
 use crate::tui::loader::work::Work;
 use crate::tui::report::Report;
@@ -53,7 +53,7 @@ impl Work {
                 self.tell(Report::Compared(Box::new(comparison)));
             }
             TakesCommand::NoteTake(id, text) => {
-                bench.note(TakeId(id), ItemMark::new(0, WHOLE), text)?;
+                bench.note(TakeId(id), ItemMark::whole(), text)?;
                 self.tell_tree(bench);
             }
             TakesCommand::Rename(id, name) => {
@@ -61,13 +61,11 @@ impl Work {
                 self.tell_tree(bench);
             }
             TakesCommand::NoteItem { at, bytes, text } => {
-                let (home, at) = bench.home_of(before, at);
-                bench.note(home, ItemMark::new(at, &bytes), text)?;
+                bench.note_item(before, at, &bytes, text)?;
                 self.tell_tree(bench);
             }
             TakesCommand::Mark { at, bytes, set } => {
-                let (home, at) = bench.home_of(before, at);
-                bench.bookmark(home, ItemMark::new(at, &bytes), set)?;
+                bench.bookmark_item(before, at, &bytes, set)?;
                 self.tell_tree(bench);
             }
             TakesCommand::Formats(session) => self.tell_formats(bench, shown, session),

@@ -8,28 +8,10 @@ use retake_live::live::CONTINUE;
 use retake_live::{AS_REQUEST, TakeStore};
 use std::sync::Arc;
 
-/// What a note on a take as a whole is written on: no item begins before the first byte with these digests.
-pub(super) const WHOLE: &[u8] = b"";
-
 /// The takes, for the screen.
 pub(super) fn view_of(bench: &mut TakeStore, current: TakeId) -> Arc<TakesView> {
     let rows = rows(bench, current);
-    let (mut bookmarks, mut notes) = (Vec::new(), Vec::new());
-    for home in bench.homes(current) {
-        let takes = bench.takes();
-        let marked: Vec<u64> = takes.bookmarks(home).map(|mark| mark.at).collect();
-        let noted = takes.notes(home).filter(|(mark, _)| *mark != whole());
-        let noted: Vec<_> = noted
-            .map(|(mark, text)| (mark.at, text.to_owned()))
-            .collect();
-        let mut here = |at| bench.carried((home, at), current);
-        bookmarks.extend(marked.into_iter().filter_map(&mut here));
-        notes.extend(
-            noted
-                .into_iter()
-                .filter_map(|(at, text)| Some((here(at)?, text))),
-        );
-    }
+    let (bookmarks, notes) = (bench.bookmarks(current), bench.item_notes(current));
     // Where nothing was decided yet, nothing can be lost.
     let is_at_stake = rows.len() > 1 || !bookmarks.is_empty() || !notes.is_empty();
     let banner = bench
@@ -80,15 +62,11 @@ fn decided(takes: &Takes, current: TakeId) -> Vec<Decided> {
     decided
 }
 
-fn whole() -> ItemMark {
-    ItemMark::new(0, WHOLE)
-}
-
 fn rows(bench: &TakeStore, current: TakeId) -> Vec<TakeRow> {
     let takes = bench.takes();
     let note = |id: TakeId| {
         let mut notes = takes.notes(id);
-        let found = notes.find(|(mark, _)| *mark == whole());
+        let found = notes.find(|(mark, _)| *mark == ItemMark::whole());
         found.map_or_else(String::new, |(_, text)| text.to_owned())
     };
     // What was found in the recording is noted with the takes that were made of it.
