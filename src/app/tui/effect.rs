@@ -104,6 +104,14 @@ pub enum TakesCommand {
         bytes: Vec<u8>,
         text: String,
     },
+    /// Save the pictures of an item.
+    #[cfg(not(feature = "images"))]
+    Pictures {
+        /// Index of the item.
+        item: usize,
+        /// The kind (`png`) and the bytes of each.
+        files: Vec<(&'static str, Vec<u8>)>,
+    },
     /// Mark the item with these bytes, or take the mark away.
     Mark {
         /// The first byte of the item.

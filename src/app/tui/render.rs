@@ -73,7 +73,13 @@ pub fn with_images<'t>(session: &Session, item: &Item, text: &'t str) -> Cow<'t,
     Cow::Owned(named)
 }
 
-/// The pictures of an item in words: `[image png 800x600, 12 kB]`; none of an item that is too large to be looked at.
+/// What the key of pictures does.
+const KEY: &str = match cfg!(feature = "images") {
+    true => "P shows it",
+    false => "P saves it",
+};
+
+/// The pictures of an item in words: `[image png 800x600, 12 kB, P saves it]`; none of an item that is too large to be looked at.
 pub fn image_words(session: &Session, item: &Item) -> Vec<String> {
     if item.span.len() > IMAGES {
         return Vec::new();
@@ -83,7 +89,7 @@ pub fn image_words(session: &Session, item: &Item) -> Vec<String> {
     let images = images.map(|image| match (image.kind, image.size) {
         (Some(kind), Some((width, height))) => {
             format!(
-                "[image {kind} {width}x{height}, {}]",
+                "[image {kind} {width}x{height}, {}, {KEY}]",
                 bytes_in_words(image.length)
             )
         }

@@ -198,7 +198,7 @@ fn pictures_that_the_recording_holds_are_in_its_page() {
     let content: Vec<_> = parts.iter().map(|url| picture(url)).collect();
     let said = serde_json::json!([{"role": "user", "content": content}]);
     let mut desk = Desk::with("a.json", &said.to_string());
-    desk.sees("[image png 1x1, 70 B]");
+    desk.sees("[image png 1x1, 70 B, P s");
     desk.press("w up up enter").sees("the page is");
     let page = fs::read_to_string(desk.file("a.copy.html")).unwrap();
     let pictures: Vec<_> = page.match_indices("<img ").collect();
@@ -428,4 +428,25 @@ fn takes_that_would_be_lost_are_asked_about_before_it_ends() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("i ^s enter Q");
     assert!(matches!(desk.left[..], [Effect::Quit]), "it is recorded");
+}
+
+#[test]
+#[cfg(not(feature = "images"))]
+fn pictures_are_saved_as_files_that_are_never_overwritten() {
+    let said = serde_json::json!([
+        {"role": "user", "content": "look"},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url":
+            "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},
+    ]);
+    let mut desk = Desk::with("a.json", &said.to_string());
+    desk.press("g P").sees("no image here");
+    desk.press("G").sees("[image png 1x1, 70 B, P saves it]");
+    desk.press("P").sees("the picture is saved as");
+    let file = desk.file("a.copy.item-2.png");
+    let saved = fs::read(&file).unwrap();
+    assert!(saved.starts_with(b"\x89PNG") && saved.len() == 70);
+    desk.press("P").sees("the picture is saved as");
+    fs::write(&file, "mine").unwrap();
+    desk.press("P").sees("holds something else");
+    assert_eq!(fs::read(&file).unwrap(), b"mine");
 }

@@ -22,6 +22,7 @@ use retake_core::content::display_name;
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
 use retake_core::wire::body_of;
+use retake_core::wire::images::{image_files, images_of};
 use retake_live::search::Needle;
 use std::sync::Arc;
 
@@ -102,24 +103,30 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
     motion::stay_in_sight(state);
 }
 
+/// The index of the item with the cursor, or of the result of its call, with the pictures that it holds: the kind and
+/// the file of each.
+fn pictures_here(state: &State) -> Option<(usize, Vec<(&'static str, Vec<u8>)>)> {
+    let session = state.session()?;
+    let places = [Some(state.item), session.pairing.partner(state.item)];
+    places.into_iter().flatten().find_map(|place| {
+        let item = session.items.get(place)?;
+        let bytes = session.bytes(item).ok()?;
+        let kinds = images_of(item, &bytes).into_iter();
+        let kinds = kinds.filter_map(|image| image.kind.filter(|_| image.size.is_some()));
+        let files: Vec<_> = kinds.zip(image_files(item, &bytes)).collect();
+        (!files.is_empty()).then_some((place, files))
+    })
+}
+
 /// Shows the pictures of the item, or of the result of the call.
 #[cfg(feature = "images")]
 pub(super) fn picture(state: &mut State) {
     use crate::tui::pictures::{PictureView, picker};
-    use retake_core::wire::images::image_files;
 
-    let Some(session) = state.session() else {
-        return;
-    };
-    let places = [Some(state.item), session.pairing.partner(state.item)];
-    let files = places.into_iter().flatten().find_map(|place| {
-        let item = session.items.get(place)?;
-        let bytes = session.bytes(item).ok()?;
-        Some(image_files(item, &bytes)).filter(|files| !files.is_empty())
-    });
-    let Some(files) = files else {
+    let Some((_, files)) = pictures_here(state) else {
         return state.say("no image here");
     };
+    let files = files.into_iter().map(|(_, file)| file).collect();
     let Some(picker) = picker(&|name| std::env::var(name).ok()) else {
         let words = "this terminal cannot draw images (kitty, iTerm2 and foot can); set RETAKE_IMAGES=sixel if yours can";
         return state.say(words);
@@ -129,9 +136,15 @@ pub(super) fn picture(state: &mut State) {
         .over(state);
 }
 
+/// Saves the pictures of the item, or of the result of the call, as files.
 #[cfg(not(feature = "images"))]
 pub(super) fn picture(state: &mut State) {
-    state.say("this retake was built without images: cargo install --features images");
+    use crate::tui::effect::TakesCommand;
+
+    match pictures_here(state) {
+        Some((item, files)) => super::takes::ask(state, TakesCommand::Pictures { item, files }),
+        None => state.say("no image here"),
+    }
 }
 
 /// Asks for the next place of the text.

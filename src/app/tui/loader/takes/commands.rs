@@ -68,6 +68,10 @@ impl Work {
                 bench.bookmark_item(before, at, &bytes, set)?;
                 self.tell_tree(bench);
             }
+            #[cfg(not(feature = "images"))]
+            TakesCommand::Pictures { item, files } => {
+                self.tell(self.save_pictures(before, item, &files));
+            }
             TakesCommand::Formats(session) => self.tell_formats(bench, shown, session),
             TakesCommand::Save {
                 session,

@@ -18,6 +18,8 @@ use retake_live::{
     write_take,
 };
 use std::env;
+#[cfg(not(feature = "images"))]
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -155,6 +157,44 @@ impl Work {
 }
 
 impl Work {
+    /// Writes pictures of an item beside the recording; a file that is there is left as it is.
+    #[cfg(not(feature = "images"))]
+    pub(super) fn save_pictures(
+        &self,
+        id: TakeId,
+        item: usize,
+        files: &[(&str, Vec<u8>)],
+    ) -> Report {
+        use crate::tui::recovery::saving::stem;
+
+        let stem = stem(&self.opening.input().name, id.0);
+        let mut names = Vec::new();
+        for (number, (kind, file)) in (1..).zip(files) {
+            let number = match number {
+                1 => String::new(),
+                number => format!("-{number}"),
+            };
+            let path = expanded(&format!("{stem}.item-{}{number}.{kind}", item + 1));
+            let name = path.display();
+            if !path.exists() {
+                let replaced = replace(&path, Backup::None, |out| out.write_all(file));
+                if let Err(error) = replaced {
+                    return Report::TakesRefused(format!("{name}: {error}"));
+                }
+            } else if fs::read(&path).ok().as_ref() != Some(file) {
+                let words = format!("{name} holds something else; the picture is not saved");
+                return Report::TakesRefused(words);
+            }
+            names.push(name.to_string());
+        }
+        let word = if files.len() == 1 {
+            "picture is"
+        } else {
+            "pictures are"
+        };
+        Report::Saved(format!("the {word} saved as {}", names.join(", ")))
+    }
+
     /// Writes a session of a take as a page, from bytes without secrets.
     fn save_page(
         &self,
