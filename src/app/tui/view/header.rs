@@ -26,6 +26,9 @@ const NAME: usize = 40;
 const LEAST_NAME: usize = 12;
 /// Most cells of what tells a session from the others.
 const LABEL: usize = 24;
+/// Least cells of it, beside which the word is left out.
+const LEAST_LABEL: usize = 6;
+const SESSION: &str = "session ";
 
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let mut right = status(state, theme);
@@ -63,10 +66,21 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         left.extend(live);
     }
     let mut used = cells(&left);
-    let mut parts = parts(state, theme);
+    let figures = |parts: &[HeaderPart]| -> usize {
+        let figures = parts.iter().filter(|part| part.worth > Worth::Extra);
+        figures.map(|part| part.cells + 2).sum()
+    };
+    let wide = if state.size.0 >= WIDE { LABEL } else { 0 };
+    let mut shown = parts(state, theme, wide);
+    // On narrow screens the label of the session has what the figures and a short name leave over.
+    let spare = room.saturating_sub(used + figures(&shown) + 2 + LEAST_NAME);
+    let label = (spare + SESSION.len()).saturating_sub(1).min(LABEL);
+    if wide == 0 && label >= LEAST_LABEL {
+        shown = parts(state, theme, label);
+    }
+    let mut parts = shown;
     // The name has what the figures leave over.
-    let figures = parts.iter().filter(|part| part.worth > Worth::Extra);
-    let figures: usize = figures.map(|part| part.cells + 2).sum();
+    let figures = figures(&parts);
     let least = match state.exchange {
         Some(_) => usize::from(state.size.0) / 4,
         None => LEAST_NAME,
@@ -92,7 +106,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         right,
         style: Style::new(),
     };
-    row.draw(frame, rect(state.layout.header), 0);
+    row.draw(frame, rect(state.layout.header), 0, theme);
 }
 
 /// How much a part of the header matters.
@@ -133,8 +147,8 @@ fn name(state: &State) -> String {
     agent.unwrap_or(name).to_owned()
 }
 
-/// The facts beside the name, the most important first.
-fn parts(state: &State, theme: &Theme) -> Vec<HeaderPart> {
+/// The facts beside the name, the most important first; the label of a session has `label` cells.
+fn parts(state: &State, theme: &Theme, label: usize) -> Vec<HeaderPart> {
     let facts = super::live::facts(state, theme);
     let is_live = !facts.is_empty();
     // How long an exchange waits matters more than its name.
@@ -154,10 +168,10 @@ fn parts(state: &State, theme: &Theme) -> Vec<HeaderPart> {
     let mut push = |worth, spans| parts.push(HeaderPart::new(worth, spans));
     let sessions = document.recording.sessions.len();
     // What tells a session from the others matters more than the word.
-    let label = SafeText::single_line(&session_label(session), LABEL);
-    let is_named = sessions > 1 && !label.is_empty() && state.size.0 >= WIDE;
+    let label = SafeText::single_line(&session_label(session), label);
+    let is_named = sessions > 1 && !label.is_empty();
     if sessions > 1 {
-        let word = if is_named { "" } else { "session " };
+        let word = if is_named { "" } else { SESSION };
         let mut words = vec![Span::raw(format!("{word}{}/{sessions}", state.session + 1))];
         if is_named {
             words.push(Span::raw(" "));
