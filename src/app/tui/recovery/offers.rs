@@ -177,7 +177,7 @@ impl OffersMenu {
                 };
                 let room = width.saturating_sub(spans.iter().map(Span::width).sum());
                 spans.extend(theme.spans(&words.truncated(room), theme.text));
-                write(frame, area, spans, Style::new());
+                write(frame, area, spans, Style::new(), theme);
             }
             Some(row) => {
                 let spans = match (row, self.offered(row)) {
@@ -192,7 +192,7 @@ impl OffersMenu {
                 } else {
                     Style::new()
                 };
-                write(frame, area, spans, style);
+                write(frame, area, spans, style, theme);
             }
             None => {}
         }
@@ -209,7 +209,13 @@ impl OffersMenu {
         let words = SafeText::from_str(&words);
         let lines = words.wrapped(usize::from(area.width).max(1));
         for (row, line) in rows(area).skip(1).zip(lines) {
-            write(frame, row, theme.spans(&line, theme.dim), Style::new());
+            write(
+                frame,
+                row,
+                theme.spans(&line, theme.dim),
+                Style::new(),
+                theme,
+            );
         }
     }
 }
@@ -488,5 +494,18 @@ mod tests {
             assert_eq!(group, Some(crate::tui::keymap::Group::Recover), "{key}");
             assert!(!matches!(command, Some(Command::Step(_))));
         }
+    }
+
+    #[test]
+    fn c_continues_a_run_and_chooses_nothing() {
+        let offers = actions::ACTIONS.iter();
+        let offers = offers.map(|action| offered(Offer::manual(action.id), None));
+        let mut menu = OffersMenu::new(vec![group("unknown-tool", "?", offers.collect())]);
+        assert_eq!(menu.key(event("c"), &mut ()), Step::Stay);
+        let drawn = shown(&menu, (96, 60));
+        assert!(
+            drawn.contains(" i  inject error") && !drawn.contains(" c  "),
+            "{drawn}"
+        );
     }
 }

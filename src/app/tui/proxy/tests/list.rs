@@ -338,6 +338,23 @@ fn an_upstream_whose_tls_is_not_verified_is_never_out_of_sight() {
 }
 
 #[test]
+fn that_nothing_is_recorded_is_said_on_the_frame_and_hides_no_exchange() {
+    let mut board = busy();
+    let rows = |shown: &str| shown.lines().filter(|line| line.starts_with('│')).count();
+    let before = rows(&screen(&board, (60, 15)));
+    board.about.recording = None;
+    let words = "the journal cannot be written: no space left on the device";
+    board.hear(vec![ProxyNews::Notice(words.to_owned())]);
+    let shown = screen(&board, (80, 15));
+    assert!(shown.contains(words), "{shown}");
+    assert_eq!(shown.matches("NOT RECORDING").count(), 1, "{shown}");
+    press(&mut board, "k");
+    let shown = screen(&board, (60, 15));
+    assert_eq!(shown.matches("NOT RECORDING").count(), 1, "{shown}");
+    assert_eq!(rows(&shown), before, "{shown}");
+}
+
+#[test]
 fn everything_has_a_key_in_the_help_and_a_name_in_the_palette() {
     let mut board = busy();
     press(&mut board, "?");
