@@ -129,6 +129,7 @@ impl<S, T: Clone + Send + 'static> Layer<S> for CopyMenu<T> {
                 row,
                 vec![key, Span::styled(*name, style)],
                 Style::new(),
+                theme,
             );
         }
     }

@@ -2,6 +2,7 @@
 
 use super::keymap::{self, Command, Context, Direction};
 use super::popup::{rows, write};
+use super::theme::Theme;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
@@ -83,6 +84,7 @@ impl ListCursor {
         area: Rect,
         count: usize,
         selected: Style,
+        theme: &Theme,
         row: impl Fn(usize, Rect) -> Vec<Span<'static>>,
     ) {
         for (area, number) in rows(area).zip(self.window(area, count)) {
@@ -90,7 +92,7 @@ impl ListCursor {
                 true => selected,
                 false => Style::new(),
             };
-            write(frame, area, row(number, area), style);
+            write(frame, area, row(number, area), style, theme);
         }
     }
 

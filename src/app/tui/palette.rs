@@ -199,7 +199,7 @@ impl<S> Layer<S> for CommandPalette {
             command_line(command, area.width.into(), theme)
         };
         let count = self.matching.len();
-        self.cursor.draw(frame, list, count, selected, draw);
+        self.cursor.draw(frame, list, count, selected, theme, draw);
     }
 }
 

@@ -167,7 +167,13 @@ impl<S> Layer<S> for PictureView {
                 let words = format!("cannot read the image: {reason}");
                 let words = SafeText::single_line(&words, inside.width.into());
                 if let Some(row) = rows(inside).next() {
-                    write(frame, row, theme.spans(&words, theme.error), Style::new());
+                    write(
+                        frame,
+                        row,
+                        theme.spans(&words, theme.error),
+                        Style::new(),
+                        theme,
+                    );
                 }
             }
             None => {}

@@ -10,6 +10,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 use retake_core::safe_text::SafeText;
+use unicode_width::UnicodeWidthStr;
 
 #[derive(Debug)]
 pub struct Popup<'a> {
@@ -125,22 +126,35 @@ pub fn footer(
         keys.push_span(Span::styled(key, theme.key));
         keys.push_span(Span::raw(format!(" {words}  ")));
     }
-    write(frame, area, left, Style::new());
+    write(frame, area, left, Style::new(), theme);
     let width = u16::try_from(keys.width()).unwrap_or(area.width);
     let [_, right] = split_right(area, width.min(area.width));
-    write(frame, right, keys.spans, Style::new());
+    write(frame, right, keys.spans, Style::new(), theme);
 }
 
-/// Writes spans into a row; what has no room is cut at its edge.
-pub fn write(frame: &mut Frame<'_>, area: Rect, spans: Vec<Span<'static>>, style: Style) {
+/// Writes spans into a row; where not all of it has room, it ends with the sign for that.
+pub fn write(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    spans: Vec<Span<'static>>,
+    style: Style,
+    theme: &Theme,
+) {
     if area.is_empty() {
         return;
     }
     let row = Rect { height: 1, ..area };
-    frame
-        .buffer_mut()
-        .set_line(row.x, row.y, &Line::from(spans), row.width);
-    frame.buffer_mut().set_style(row, style);
+    let (line, buffer) = (Line::from(spans), frame.buffer_mut());
+    buffer.set_line(row.x, row.y, &line, row.width);
+    let text = line.to_string();
+    if text.trim_end().width() > usize::from(row.width) {
+        let last = row.right() - 1;
+        if last > row.x && buffer[(last - 1, row.y)].symbol().width() > 1 {
+            buffer[(last - 1, row.y)].set_symbol(" ");
+        }
+        buffer[(last, row.y)].set_symbol(theme.glyphs.more);
+    }
+    buffer.set_style(row, style);
 }
 
 pub fn rows(area: Rect) -> impl Iterator<Item = Rect> {
@@ -160,6 +174,7 @@ pub fn rule(frame: &mut Frame<'_>, area: Rect, words: Vec<Span<'static>>, theme:
         area,
         vec![Span::styled(line, theme.border)],
         Style::new(),
+        theme,
     );
     if words.is_empty() || width < 6 {
         return;
@@ -172,5 +187,5 @@ pub fn rule(frame: &mut Frame<'_>, area: Rect, words: Vec<Span<'static>>, theme:
         width: area.width - 2,
         ..area
     };
-    write(frame, inside, spans, Style::new());
+    write(frame, inside, spans, Style::new(), theme);
 }

@@ -258,7 +258,7 @@ impl<S: 'static> Layer<S> for TextPage<S> {
             };
             let mut spans = vec![Span::raw(edge)];
             spans.extend(line.spans);
-            write(frame, row, spans, style);
+            write(frame, row, spans, style, theme);
         }
         if self.is_finding && area.height > 0 && area.width > 2 {
             let row = Rect {

@@ -308,6 +308,7 @@ impl Layer<State> for TimelinePage {
                 inside,
                 vec![Span::styled(words, theme.dim)],
                 Style::new(),
+                theme,
             );
         };
         let bar = bars.get(self.cursor.get()).copied();
@@ -343,13 +344,18 @@ impl Layer<State> for TimelinePage {
         let high = u16::try_from(chart.len()).unwrap_or(inside.height);
         let [upper, lower] = split_top(inside, high.min(inside.height));
         for (row, spans) in rows(upper).zip(chart) {
-            write(frame, row, spans, Style::new());
+            write(frame, row, spans, Style::new(), theme);
         }
         let session = state.session();
         let reader = session.map(|session| UsageReader::new(session, &state.prices));
         let reader = RefCell::new(reader);
-        self.cursor
-            .draw(frame, lower, bars.len(), theme.selected, |number, row| {
+        self.cursor.draw(
+            frame,
+            lower,
+            bars.len(),
+            theme.selected,
+            theme,
+            |number, row| {
                 let Some(bar) = bars.get(number) else {
                     return Vec::new();
                 };
@@ -363,6 +369,7 @@ impl Layer<State> for TimelinePage {
                 let mut spans = vec![Span::styled(before, theme.dim)];
                 spans.extend(theme.spans(&SafeText::single_line(&words, room), theme.text));
                 spans
-            });
+            },
+        );
     }
 }

@@ -644,7 +644,7 @@ impl<S> Layer<S> for Winning {
             tabs.push(Span::raw(" "));
         }
         if let Some(row) = rows(inside).next() {
-            write(frame, row, tabs, Style::new());
+            write(frame, row, tabs, Style::new(), theme);
         }
         let [_, below] = split_top(inside, 2);
         self.page.view(frame, below, theme);

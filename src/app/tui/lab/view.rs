@@ -78,9 +78,9 @@ impl Lab {
             left.push(Span::raw("  "));
             left.extend(theme.spans(&text, style));
         }
-        write(frame, area, left, Style::new());
+        write(frame, area, left, Style::new(), theme);
         let [_, right_area] = split_right(area, used);
-        write(frame, right_area, right.spans, Style::new());
+        write(frame, right_area, right.spans, Style::new(), theme);
     }
 
     /// What was spent, what is on its way, and its state.
@@ -130,7 +130,13 @@ impl Lab {
         let inside = pane.inner(area);
         frame.render_widget(pane, area);
         let words = SafeText::from_static("writing the histories, one for each wording");
-        write(frame, inside, theme.spans(&words, theme.dim), Style::new());
+        write(
+            frame,
+            inside,
+            theme.spans(&words, theme.dim),
+            Style::new(),
+            theme,
+        );
     }
 
     fn view_footer(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
@@ -240,7 +246,7 @@ fn paragraphs(frame: &mut Frame<'_>, area: Rect, texts: &[(SafeText, Style)], th
         if is_cut && number + 1 == room {
             spans = vec![Span::styled(theme.glyphs.more, theme.dim)];
         }
-        write(frame, row, spans, Style::new());
+        write(frame, row, spans, Style::new(), theme);
     }
 }
 
@@ -313,7 +319,7 @@ impl Lab {
             }
         };
         let cursor = &self.form.cursor;
-        cursor.draw(frame, inside, all.len(), theme.selected, draw);
+        cursor.draw(frame, inside, all.len(), theme.selected, theme, draw);
     }
 
     fn field(&self, field: Field, width: usize, theme: &Theme) -> Vec<Span<'static>> {
@@ -452,10 +458,16 @@ impl Lab {
         let inside = pane(frame, above, &title, true, theme);
         if samples.is_empty() {
             let none = SafeText::from_static("no sample yet");
-            write(frame, inside, theme.spans(&none, theme.dim), Style::new());
+            write(
+                frame,
+                inside,
+                theme.spans(&none, theme.dim),
+                Style::new(),
+                theme,
+            );
         }
         let draw = |number: usize, row: Rect| sample_row(&samples[number], row.width.into(), theme);
-        cursor.draw(frame, inside, samples.len(), theme.selected, draw);
+        cursor.draw(frame, inside, samples.len(), theme.selected, theme, draw);
         if let (Some(sample), true) = (samples.get(cursor.get()), told > 2) {
             let title = SafeText::from_static("why");
             let inside = pane(frame, below, &title, false, theme);
@@ -541,7 +553,13 @@ impl Lab {
         let mut inside = pane(frame, area, &SafeText::from_str(&title), true, theme);
         let columns = fit(&COLUMNS, usize::from(inside.width).saturating_sub(1));
         if inside.height > 2 {
-            write(frame, inside, titles(&columns, None, theme), Style::new());
+            write(
+                frame,
+                inside,
+                titles(&columns, None, theme),
+                Style::new(),
+                theme,
+            );
             [_, inside] = split_top(inside, 1);
         }
         let standings = table.standings();
@@ -562,7 +580,7 @@ impl Lab {
             spans
         };
         let cursor = &table.cursor;
-        cursor.draw(frame, inside, order.len(), theme.selected, draw);
+        cursor.draw(frame, inside, order.len(), theme.selected, theme, draw);
     }
 
     fn view_remarks(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {

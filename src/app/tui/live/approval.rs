@@ -128,7 +128,13 @@ impl Vetted<'_> {
         }
         if let Some(row) = rows(inside).last() {
             let words = SafeText::from_static(self.more).truncated(row.width.into());
-            write(frame, row, theme.spans(&words, theme.warning), Style::new());
+            write(
+                frame,
+                row,
+                theme.spans(&words, theme.warning),
+                Style::new(),
+                theme,
+            );
         }
     }
 }

@@ -134,12 +134,18 @@ impl<S: Stops> Layer<S> for Breakpoints {
             let words =
                 SafeText::from_static("no breakpoints: a adds one, b sets one at the cursor");
             let words = words.truncated(inside.width.into());
-            popup::write(frame, inside, theme.spans(&words, theme.dim), Style::new());
+            popup::write(
+                frame,
+                inside,
+                theme.spans(&words, theme.dim),
+                Style::new(),
+                theme,
+            );
             return;
         }
         let draw = |number: usize, row: Rect| line(&rows[number], row.width, theme);
         self.cursor
-            .draw(frame, inside, rows.len(), theme.selected, draw);
+            .draw(frame, inside, rows.len(), theme.selected, theme, draw);
     }
 }
 
@@ -238,6 +244,7 @@ impl<S: Stops> Layer<S> for Places {
             theme.spans(&text, theme.text)
         };
         let count = self.targets.len() + 1;
-        self.cursor.draw(frame, inside, count, theme.selected, draw);
+        self.cursor
+            .draw(frame, inside, count, theme.selected, theme, draw);
     }
 }

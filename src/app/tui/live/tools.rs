@@ -71,10 +71,12 @@ impl Layer<State> for Tools {
             inside,
             vec![Span::styled(heading, theme.title)],
             Style::new(),
+            theme,
         );
         let [_, body] = split_top(inside, 1);
         let draw = |number: usize, _: Rect| line(&tools[number], names, theme);
-        self.0.draw(frame, body, tools.len(), theme.selected, draw);
+        self.0
+            .draw(frame, body, tools.len(), theme.selected, theme, draw);
     }
 }
 

@@ -184,11 +184,12 @@ impl ContentSearch {
             head,
             vec![Span::styled(head_words, theme.dim)],
             Style::new(),
+            theme,
         );
         let room = TITLE.min(usize::from(area.width) / 3);
         let count = self.found.len();
         self.cursor
-            .draw(frame, list, count, theme.selected, |number, row| {
+            .draw(frame, list, count, theme.selected, theme, |number, row| {
                 let Some(found) = self.found.get(number) else {
                     return Vec::new();
                 };

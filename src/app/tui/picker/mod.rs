@@ -610,6 +610,7 @@ impl Picker {
                 heads,
                 titles(&columns, Some(mark), theme),
                 Style::new(),
+                theme,
             );
         }
         if !has_rows {
@@ -620,6 +621,7 @@ impl Picker {
             list,
             self.lines.len(),
             theme.selected,
+            theme,
             |line, area| match &self.lines[line] {
                 ListLine::Heading(name) => self.heading(name, area.width.into(), theme),
                 ListLine::File(number, is_child) => {
@@ -700,7 +702,7 @@ impl Picker {
         let mut spans = left.spans;
         spans.push(Span::raw(" ".repeat(gap)));
         spans.push(Span::styled(right, theme.dim));
-        write(frame, area, spans, Style::new());
+        write(frame, area, spans, Style::new(), theme);
     }
 
     fn heading(&self, name: &str, width: usize, theme: &Theme) -> Vec<Span<'static>> {
@@ -773,6 +775,7 @@ impl Picker {
                         inset(area),
                         theme.spans(&row, theme.warning),
                         Style::new(),
+                        theme,
                     );
                 }
                 return;
@@ -809,7 +812,7 @@ impl Picker {
         lines.resize(room.saturating_sub(facts.len()), Line::default());
         lines.extend(facts);
         for (area, line) in popup::rows(inside).zip(lines) {
-            write(frame, inset(area), line.spans, Style::new());
+            write(frame, inset(area), line.spans, Style::new(), theme);
         }
     }
 

@@ -53,7 +53,7 @@ impl ExchangeBoard {
             let text = banner.truncated(usize::from(size.width).saturating_sub(1));
             let mut spans = vec![Span::raw(" ")];
             spans.extend(theme.spans(&text, theme.error));
-            write(frame, banner_row, spans, Style::new());
+            write(frame, banner_row, spans, Style::new(), theme);
         }
         match self.child.is_shown {
             false => self.view_list(frame, middle, theme),
@@ -112,10 +112,10 @@ impl ExchangeBoard {
                 left.extend(part);
             }
         }
-        write(frame, area, left, Style::new());
+        write(frame, area, left, Style::new(), theme);
         let used = u16::try_from(used).unwrap_or(area.width).min(area.width);
         let [_, right_area] = split_right(area, used);
-        write(frame, right_area, right, Style::new());
+        write(frame, right_area, right, Style::new(), theme);
     }
 
     /// How many exchanges there are, are held, have findings.
@@ -172,12 +172,24 @@ impl ExchangeBoard {
         let has_upstreams = self.about.upstreams.len() > 1;
         let columns = fit(usize::from(inner.width).saturating_sub(1), has_upstreams);
         if area.height >= TITLED && inner.height > 1 {
-            write(frame, inner, titles(&columns, None, theme), Style::new());
+            write(
+                frame,
+                inner,
+                titles(&columns, None, theme),
+                Style::new(),
+                theme,
+            );
             [_, inner] = split_top(inner, 1);
         }
         if self.rows.is_empty() {
             let none = SafeText::from_static("no matches; esc clears the filter");
-            write(frame, inner, theme.spans(&none, theme.dim), Style::new());
+            write(
+                frame,
+                inner,
+                theme.spans(&none, theme.dim),
+                Style::new(),
+                theme,
+            );
         }
         let selected = match self.child.is_shown {
             false => theme.selected,
@@ -188,7 +200,7 @@ impl ExchangeBoard {
             None => Vec::new(),
         };
         self.cursor
-            .draw(frame, inner, self.rows.len(), selected, draw);
+            .draw(frame, inner, self.rows.len(), selected, theme, draw);
     }
 
     /// How agents are pointed at the proxy, while none has come.
@@ -220,7 +232,7 @@ impl ExchangeBoard {
             rows.into_iter().map(|row| (row, *style))
         });
         for (area, (line, style)) in rows(inside).zip(wrapped) {
-            write(frame, area, theme.spans(&line, style), Style::new());
+            write(frame, area, theme.spans(&line, style), Style::new(), theme);
         }
     }
 
@@ -241,7 +253,13 @@ impl ExchangeBoard {
         let first = lines.len().saturating_sub(usize::from(inner.height));
         for (row, line) in rows(inner).zip(lines.range(first..)) {
             let text = SafeText::single_line(&plain(line), usize::from(row.width));
-            write(frame, row, theme.spans(&text, theme.text), Style::new());
+            write(
+                frame,
+                row,
+                theme.spans(&text, theme.text),
+                Style::new(),
+                theme,
+            );
         }
     }
 
@@ -341,7 +359,13 @@ impl ExchangeBoard {
         let title = SafeText::from_static("connect an agent");
         let inside = framed(frame, area, &title, " y copy  esc close ", theme);
         for (row, line) in rows(inside).zip(lines) {
-            write(frame, row, theme.spans(&line, theme.text), Style::new());
+            write(
+                frame,
+                row,
+                theme.spans(&line, theme.text),
+                Style::new(),
+                theme,
+            );
         }
     }
 

@@ -212,11 +212,11 @@ impl Comparison {
         let mut first = vec![Span::raw(" ")];
         first.extend(name(&self.names[0], left.width));
         first.push(Span::styled(format!("  {counts} "), theme.dim));
-        write(frame, left, first, Style::new());
+        write(frame, left, first, Style::new(), theme);
         let mut second = vec![Span::raw(" ")];
         second.extend(name(&self.names[1], right.width));
         second.push(Span::raw(" "));
-        write(frame, right, second, Style::new());
+        write(frame, right, second, Style::new(), theme);
     }
 
     fn lay_out(&self, width: u16, is_wide: bool) -> Drawn {
@@ -392,7 +392,7 @@ fn draw_screen_row(frame: &mut Frame<'_>, area: Rect, row: &ScreenRow, theme: &T
             }
             .intersection(area);
             let glyph = Span::styled(theme.glyphs.vertical, theme.border);
-            write(frame, bar, vec![glyph], Style::new());
+            write(frame, bar, vec![glyph], Style::new(), theme);
         }
     }
 }

@@ -81,7 +81,7 @@ impl<S> Layer<S> for Confirmation {
         };
         let inside = popup.view(frame, centred(area, WIDEST, high), theme);
         for (row, (line, style)) in rows(inside).zip(lines) {
-            write(frame, row, theme.spans(&line, style), Style::new());
+            write(frame, row, theme.spans(&line, style), Style::new(), theme);
         }
     }
 }

@@ -228,6 +228,7 @@ impl<S> Layer<S> for SaveDialog {
                 row,
                 vec![Span::styled("path ", theme.title)],
                 Style::new(),
+                theme,
             );
             let [_, typed] = split_right(row, row.width.saturating_sub(5));
             self.path.view(frame, typed, theme);
@@ -240,11 +241,11 @@ impl<S> Layer<S> for SaveDialog {
             let mut spans = vec![Span::raw(mark)];
             let style = if is_chosen { theme.title } else { theme.text };
             spans.extend(theme.spans(&SafeText::single_line(&format.title, width), style));
-            write(frame, row, spans, Style::new());
+            write(frame, row, spans, Style::new(), theme);
         }
         rows.next();
         for (row, spans) in rows.zip(status) {
-            write(frame, row, spans, Style::new());
+            write(frame, row, spans, Style::new(), theme);
         }
     }
 }

@@ -213,7 +213,13 @@ impl TakeTree {
         if let Some(complaint) = self.complaint {
             let words = SafeText::from_static(complaint);
             for (row, line) in below.zip(words.wrapped(usize::from(inside.width).max(1))) {
-                write(frame, row, theme.spans(&line, theme.warning), Style::new());
+                write(
+                    frame,
+                    row,
+                    theme.spans(&line, theme.warning),
+                    Style::new(),
+                    theme,
+                );
             }
             return;
         }
@@ -271,9 +277,9 @@ impl TakeTree {
             spans.extend(theme.spans(&words, theme.dim));
             spans.push(Span::raw("\""));
         }
-        write(frame, left, spans, Style::new());
+        write(frame, left, spans, Style::new(), theme);
         let [_, end] = split_right(area, needed);
-        write(frame, end, right, Style::new());
+        write(frame, end, right, Style::new(), theme);
         if has_cursor {
             frame.buffer_mut().set_style(area, theme.selected);
         }
@@ -314,7 +320,13 @@ impl TakeTree {
             .iter()
             .flat_map(|text| text.wrapped(width).take(2).collect::<Vec<_>>());
         for (row, line) in area.zip(lines) {
-            write(frame, row, theme.spans(&line, theme.text), Style::new());
+            write(
+                frame,
+                row,
+                theme.spans(&line, theme.text),
+                Style::new(),
+                theme,
+            );
         }
     }
 }

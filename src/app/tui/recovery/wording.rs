@@ -358,6 +358,7 @@ impl WordingEditor {
                     bar,
                     vec![Span::styled(theme.glyphs.vertical, theme.border)],
                     Style::new(),
+                    theme,
                 );
             }
             self.library(frame, right, theme);
@@ -373,7 +374,7 @@ impl WordingEditor {
         let mut area = area;
         if self.faulty > 1 {
             let row = take_row(&mut area, true);
-            write(frame, row, self.reach(theme), Style::new());
+            write(frame, row, self.reach(theme), Style::new(), theme);
         }
         let row = take_row(&mut area, false);
         self.names(frame, row, theme);
@@ -382,7 +383,7 @@ impl WordingEditor {
             let mut spans = vec![Span::styled("last try: ", theme.title)];
             let room = usize::from(row.width).saturating_sub(10);
             spans.extend(theme.spans(&tried.truncated(room), theme.text));
-            write(frame, row, spans, Style::new());
+            write(frame, row, spans, Style::new(), theme);
         }
         let most = (area.height / 2).max(TEXT);
         let high = self.text.rows(area.width, most).clamp(TEXT, most);
@@ -429,7 +430,7 @@ impl WordingEditor {
         let mut spans = vec![Span::styled("{{ }} ", theme.title)];
         let room = usize::from(row.width).saturating_sub(6);
         spans.extend(theme.spans(&self.placeholders.truncated(room), theme.dim));
-        write(frame, row, spans, Style::new());
+        write(frame, row, spans, Style::new(), theme);
     }
 
     /// The library as a column: the names, and below them what is known of the one under the cursor.
@@ -442,6 +443,7 @@ impl WordingEditor {
             row,
             vec![Span::styled(title, theme.title)],
             Style::new(),
+            theme,
         );
         let shown_rows = TOLD.min(area.height / 2);
         let [list, below] = split_bottom(area, shown_rows);
@@ -459,7 +461,7 @@ impl WordingEditor {
             Focus::Text => theme.selected_elsewhere,
         };
         self.cursor
-            .draw(frame, list, self.library.len(), selected, draw);
+            .draw(frame, list, self.library.len(), selected, theme, draw);
         if let Some(entry) = self.library.get(self.cursor.get()) {
             told_of(entry, frame, below, theme);
         }
@@ -478,7 +480,7 @@ impl WordingEditor {
             Focus::Library => theme.selected,
             Focus::Text => Style::new(),
         };
-        write(frame, area, spans, style);
+        write(frame, area, spans, style, theme);
     }
 }
 
@@ -489,7 +491,7 @@ fn told_of(entry: &WordingEntry, frame: &mut Frame<'_>, area: Rect, theme: &Them
     let lines = title.wrapped(width).map(|line| (line, theme.text));
     let lines = lines.chain(axes.wrapped(width).map(|line| (line, theme.dim)));
     for (row, (line, style)) in rows(area).skip(1).zip(lines) {
-        write(frame, row, theme.spans(&line, style), Style::new());
+        write(frame, row, theme.spans(&line, style), Style::new(), theme);
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &The
     };
     frame.render_widget(block, area);
     if state.document.is_none() {
-        Row::of(Span::styled("reading the file", theme.dim)).draw(frame, inside, 0);
+        Row::of(Span::styled("reading the file", theme.dim)).draw(frame, inside, 0, theme);
         return;
     }
     if state.has_no_match() {

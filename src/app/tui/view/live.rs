@@ -223,7 +223,7 @@ pub(super) fn coming(
             right: Vec::new(),
             style: Style::new(),
         };
-        row.draw(frame, area, at);
+        row.draw(frame, area, at, theme);
     }
 }
 

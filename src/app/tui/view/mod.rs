@@ -8,6 +8,7 @@ mod live;
 mod panes;
 
 use super::layer::Areas;
+use super::popup::write;
 use super::state::State;
 use super::state::document::Counts;
 use super::state::layout::{Area, LEAST, Pane};
@@ -100,7 +101,7 @@ impl Row {
         }
     }
 
-    fn draw(self, frame: &mut Frame<'_>, area: Rect, at: usize) {
+    fn draw(self, frame: &mut Frame<'_>, area: Rect, at: usize, theme: &Theme) {
         let Some(y) = u16::try_from(at).ok().map(|at| area.y + at) else {
             return;
         };
@@ -117,9 +118,11 @@ impl Row {
             frame.buffer_mut().set_line(right_area.x, y, &right, needed);
             area.width - needed - 1
         };
-        frame
-            .buffer_mut()
-            .set_line(area.x, y, &Line::from(self.left), room);
+        let left = Rect {
+            width: room,
+            ..whole
+        };
+        write(frame, left, self.left, Style::new(), theme);
         frame.buffer_mut().set_style(whole, self.style);
     }
 }
@@ -163,7 +166,7 @@ pub(super) fn message_above(
             right: Vec::new(),
             style: Style::new(),
         };
-        row.draw(frame, area, at);
+        row.draw(frame, area, at, theme);
     }
 }
 

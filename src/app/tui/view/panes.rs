@@ -79,7 +79,7 @@ pub(super) fn no_match(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
                 right: Vec::new(),
                 style: Style::new(),
             };
-            row.draw(frame, area, at);
+            row.draw(frame, area, at, theme);
         }
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn turns(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Th
             };
             let has_cursor = row == state.tree_row();
             drawn.style = row_style(theme, has_cursor, state.focus == Pane::Turns);
-            drawn.draw(frame, inside, at);
+            drawn.draw(frame, inside, at, theme);
         }
     }
     super::live::coming(frame, inside, &reply, 1, theme);
@@ -127,7 +127,7 @@ pub(super) fn items(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Th
         for (at, item) in seen.into_iter().enumerate() {
             let mut row = painter.item(item, kinds, inside.width);
             row.style = row_style(theme, item == state.item, state.focus == Pane::Items);
-            row.draw(frame, inside, at);
+            row.draw(frame, inside, at, theme);
         }
     }
     super::live::coming(frame, inside, &reply, most, theme);
@@ -349,7 +349,7 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             Stage::Ready => "no findings in this session",
             _ => "not known yet",
         };
-        Row::of(Span::styled(words, theme.dim)).draw(frame, inside, 0);
+        Row::of(Span::styled(words, theme.dim)).draw(frame, inside, 0, theme);
     }
     let painter = Painter::of(state, theme);
     let listed = state.checked().map_or(&[][..], |checked| checked.listed());
@@ -368,7 +368,7 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
                     right: vec![Span::styled(count.to_string(), theme.dim)],
                     style: Style::new(),
                 };
-                row.draw(frame, inside, at);
+                row.draw(frame, inside, at, theme);
                 continue;
             }
         };
@@ -407,7 +407,7 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             right,
             style: row_style(theme, has_cursor, state.focus == Pane::Findings),
         };
-        row.draw(frame, inside, at);
+        row.draw(frame, inside, at, theme);
     }
 }
 
@@ -459,6 +459,6 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             right,
             style: row_style(theme, index == cursor, state.focus == Pane::Sessions),
         };
-        row.draw(frame, inside, at);
+        row.draw(frame, inside, at, theme);
     }
 }

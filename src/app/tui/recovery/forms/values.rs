@@ -189,10 +189,21 @@ impl<S> Layer<S> for ValuesMenu {
         let [inside, below] = split_bottom(inside, notices);
         if let Some(notice) = &self.notice {
             let notice = notice.truncated(below.width.into());
-            write(frame, below, theme.spans(&notice, theme.info), Style::new());
+            write(
+                frame,
+                below,
+                theme.spans(&notice, theme.info),
+                Style::new(),
+                theme,
+            );
         }
-        self.cursor
-            .draw(frame, inside, count, theme.selected, |number, area| {
+        self.cursor.draw(
+            frame,
+            inside,
+            count,
+            theme.selected,
+            theme,
+            |number, area| {
                 let edge = match number == self.cursor.get() {
                     true => theme.glyphs.edge,
                     false => " ",
@@ -201,6 +212,7 @@ impl<S> Layer<S> for ValuesMenu {
                 let width = usize::from(area.width).saturating_sub(1);
                 spans.extend(self.row(number, width, theme));
                 spans
-            });
+            },
+        );
     }
 }

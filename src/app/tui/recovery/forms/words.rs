@@ -245,7 +245,7 @@ impl<S> Layer<S> for WordsForm {
         let [text, below] = split_bottom(below, foot_rows.min(below.height));
         self.text.view(frame, text, theme);
         for (row, spans) in rows(below).zip(foot) {
-            write(frame, row, spans, Style::new());
+            write(frame, row, spans, Style::new(), theme);
         }
     }
 }
