@@ -148,11 +148,16 @@ pub fn write(
     buffer.set_line(row.x, row.y, &line, row.width);
     let text = line.to_string();
     if text.trim_end().width() > usize::from(row.width) {
-        let last = row.right() - 1;
-        if last > row.x && buffer[(last - 1, row.y)].symbol().width() > 1 {
+        let (last, more) = (row.right() - 1, theme.glyphs.more);
+        let before = row.width > 1;
+        let before = before.then(|| buffer[(last - 1, row.y)].symbol().to_owned());
+        let before = before.unwrap_or_default();
+        if before.width() > 1 {
             buffer[(last - 1, row.y)].set_symbol(" ");
         }
-        buffer[(last, row.y)].set_symbol(theme.glyphs.more);
+        // A part of the row that is cut itself has the sign already.
+        let sign = if before == more { " " } else { more };
+        buffer[(last, row.y)].set_symbol(sign);
     }
     buffer.set_style(row, style);
 }
