@@ -16,7 +16,9 @@ use retake_core::safe_text::SafeText;
 /// The widest that the dialog grows.
 const WIDEST: u16 = 96;
 /// Endings of recordings that a new name leaves out.
-const ENDINGS: [&str; 6] = [".jsonl", ".json", ".zst", ".gz", ".db", ".sqlite"];
+pub const ENDINGS: [&str; 11] = [
+    ".jsonl", ".json", ".zst", ".gz", ".db", ".sqlite", ".yaml", ".yml", ".har", ".flow", ".mitm",
+];
 
 /// A format that a take can be saved in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -373,6 +375,8 @@ mod tests {
     fn names_of_takes_follow_the_recording() {
         assert_eq!(stem("a.jsonl", 1), "a.take-1");
         assert_eq!(stem("dir/b", 12), "dir/b.take-12");
+        assert_eq!(stem("a.har", 0), "a.copy");
+        assert_eq!(stem("a.yaml.gz", 0), "a.copy");
         assert_eq!(stem("-", 3), "session.take-3");
         assert_eq!(stem("dir/.json", 3), "dir/.json.take-3");
     }

@@ -450,3 +450,10 @@ fn pictures_are_saved_as_files_that_are_never_overwritten() {
     desk.press("P").sees("holds something else");
     assert_eq!(fs::read(&file).unwrap(), b"mine");
 }
+
+#[test]
+fn what_is_saved_as_recorded_has_the_ending_of_the_recording() {
+    let mut desk = Desk::with("a.har", r#"[{"role":"user","content":"hi"}]"#);
+    desk.press("w").sees("a.copy.har").press("esc");
+    desk.press("!").sees("no findings in this session");
+}

@@ -324,7 +324,11 @@ pub(super) fn explain(state: &mut State) {
         }
     };
     let Some(mut findings) = findings.map(<[_]>::to_vec) else {
-        state.notice = Some("no finding in this turn: ] goes to the next one".to_owned());
+        let words = match checked.findings().is_empty() {
+            true => "no findings in this session",
+            false => "no finding in this turn: ] goes to the next one",
+        };
+        state.notice = Some(words.to_owned());
         return;
     };
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

@@ -2,7 +2,7 @@
 
 use crate::page::{PageError, PageForm, PageSource};
 use crate::tui::loader::work::Work;
-use crate::tui::recovery::saving::SaveFormat;
+use crate::tui::recovery::saving::{ENDINGS, SaveFormat};
 use crate::tui::report::Report;
 use crate::tui::state::document::Document;
 use retake_core::formats::convert::{AgentProgram, Converted, Options, convert};
@@ -104,12 +104,8 @@ impl Work {
 
     fn ending(&self, format: &str) -> String {
         let name = &self.opening.input().name;
-        let known = [".jsonl", ".json", ".db", ".sqlite"].into_iter();
-        let own = known.clone().find(|ending| {
-            name.trim_end_matches(".zst")
-                .trim_end_matches(".gz")
-                .ends_with(ending)
-        });
+        let name = name.trim_end_matches(".zst").trim_end_matches(".gz");
+        let own = ENDINGS.into_iter().find(|ending| name.ends_with(ending));
         let usual = if matches!(format, "claude-code" | "codex") {
             ".jsonl"
         } else {
