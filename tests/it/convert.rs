@@ -8,7 +8,7 @@ use retake_core::json::skip_value;
 use retake_core::repair::likely;
 use retake_core::rules::{Finding, Run, check};
 use retake_core::session::{
-    Dialect, Flags, Kind, Problem, ProblemKind, Session, Source, SourceError,
+    Dialect, Flags, Item, Kind, Problem, ProblemKind, Session, Source, SourceError,
 };
 use retake_core::wire::body_of;
 use retake_live::{Input, ReadOptions, read_input, read_path};
@@ -134,6 +134,22 @@ fn assert_converts(session: &Session, to: Dialect, place: &str) {
     let outputs = |session| count(session, Kind::Output);
     assert_eq!(calls(session), calls(&target), "{place}");
     assert_eq!(outputs(session), outputs(&target) + as_text, "{place}");
+    let errors = |session: &Session| {
+        let sent = |item: &&Item| !item.flags.has(Flags::COMPACTED);
+        let outputs = session
+            .items
+            .iter()
+            .filter(|item| item.kind == Kind::Output);
+        let marked = outputs
+            .filter(sent)
+            .filter(|item| item.flags.has(Flags::ERROR));
+        marked.count()
+    };
+    let unmarked = losses(&|kind| *kind == LossKind::ErrorMark);
+    assert!(
+        errors(session) <= errors(&target) + unmarked + as_text,
+        "{place}: an error has no mark, and no loss says so"
+    );
     let kept = lines(&target);
     for line in lines(session) {
         assert!(

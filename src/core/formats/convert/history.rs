@@ -7,6 +7,7 @@
 use super::ids::visible_partner;
 use super::{Conversion, LossKind, Out, is_message_of_model, is_with_role, request};
 use crate::session::{Family, Flags, Kind, PairStatus, Session, SourceError, Span};
+use crate::wire::write::edit::items_of;
 use crate::wire::{Element, IdsNeeded, Role};
 use std::collections::HashMap;
 
@@ -105,10 +106,17 @@ pub(super) fn elements<E: From<SourceError>>(
 
 /// The elements that an item becomes; in a dialect of blocks its blocks.
 fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<Vec<u8>>, SourceError> {
-    match conversion.copied(index)? {
-        Some(bytes) => Ok(vec![bytes]),
-        None => spell_anew(conversion, index),
+    let Some(bytes) = conversion.copied(index)? else {
+        return spell_anew(conversion, index);
+    };
+    // Where a recording marks errors, the items that were made of it need not say so.
+    if conversion.item(index).flags.has(Flags::ERROR) {
+        let said = items_of(conversion.to, &String::from_utf8_lossy(&bytes)).items;
+        if !said.iter().any(|item| item.flags.has(Flags::ERROR)) {
+            conversion.lose(index, LossKind::ErrorMark);
+        }
     }
+    Ok(vec![bytes])
 }
 
 fn spell_anew(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<Vec<u8>>, SourceError> {
