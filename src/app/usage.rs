@@ -90,7 +90,8 @@ pub(crate) struct UsageSummary {
 impl UsageSummary {
     pub(crate) fn of(totals: &SessionUsage) -> Self {
         let tokens = totals.tokens.input.saturating_add(totals.tokens.output);
-        let mark = at_least(totals.undercounted > 0);
+        let is_part = totals.undercounted > 0 || totals.tokens.sent().is_none();
+        let mark = at_least(is_part);
         Self {
             span: totals.span.filter(|span| *span > 0).map(duration),
             tokens: (tokens > 0).then(|| format!("{mark}{} tok", count(tokens))),
@@ -263,10 +264,13 @@ impl Report {
                     };
                     format!("{mark}{cost}{source} for ")
                 });
+                let sent = match tokens.sent() {
+                    None => "what was sent is not counted".to_owned(),
+                    Some(sent) => format!("{} tokens in", count(sent)),
+                };
                 self.sentence(&format!(
-                    "{}{} tokens in{}; {mark}{} out; token counts for {counted} of {} turns",
+                    "{}{sent}{}; {mark}{} out; token counts for {counted} of {} turns",
                     cost.unwrap_or_default(),
-                    count(tokens.input),
                     cached.unwrap_or_default(),
                     count(tokens.output),
                     totals.turns
@@ -307,10 +311,13 @@ impl Report {
                 self.sentence(&format!("{} elapsed{gap}{parts}", duration(span)));
             }
         }
-        if totals.without_price > 0 {
+        if totals.without_price > 0 && totals.tokens.sent().is_some() {
             let models = &totals.models_without_price;
             let count = replies(totals.without_price);
             self.sentence(&match models.is_empty() {
+                true if !totals.models.is_empty() => {
+                    format!("no cost for {count}: what was sent is not counted")
+                }
                 true => format!("no price for {count}: the recording does not name the model"),
                 false => format!(
                     "no price is known for {count} of {}: --prices FILE adds one",
@@ -490,7 +497,7 @@ impl Report {
             let [input, cached, output] = match usage.tokens {
                 None => Default::default(),
                 Some(tokens) => [
-                    count(tokens.input),
+                    tokens.sent().map_or_else(String::new, count),
                     tokens
                         .cached_percent()
                         .map_or_else(String::new, |cached| format!("{cached}%")),

@@ -10,7 +10,6 @@ use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
 use crate::tui::loader::takes::conductor::Staged;
 use crate::tui::theme::ThemeOptions;
-use retake_core::formats::FORMATS;
 use retake_core::session::{OutputSchema, Tool};
 use retake_live::discover::endings_text;
 use retake_live::replace::{Backup, replace};
@@ -161,14 +160,10 @@ pub(super) fn hint_for(error: &InputError) -> Option<String> {
             "recordings are {} files; `retake help doctor` says where agents keep theirs",
             endings_text()
         )),
-        InputError::Unrecognised => Some(format!(
-            "`--as FORMAT` forces one of {}",
-            FORMATS
-                .iter()
-                .map(|format| format.id)
-                .collect::<Vec<_>>()
-                .join(", ")
-        )),
+        InputError::Unrecognised => Some(
+            "`retake help formats` lists what retake reads; `--as FORMAT` forces a format"
+                .to_owned(),
+        ),
         InputError::Alike { format, .. } => Some(format!("`--as {format}` reads it all the same")),
         InputError::Foreign { hint, .. } if !hint.is_empty() => Some((*hint).to_owned()),
         _ => None,

@@ -412,7 +412,7 @@ impl UsageWriter<'_> {
                 turn + 1,
                 number(usage.at),
                 number(usage.took),
-                number(tokens.map(|it| it.input)),
+                number(tokens.and_then(|it| it.sent())),
                 number(tokens.map(|it| it.cached)),
                 number(tokens.map(|it| it.output)),
                 number(tokens.map(|it| it.written + it.written_1h)),
@@ -509,19 +509,20 @@ struct WithSubAgents {
 
 #[derive(Serialize)]
 struct TokenCounts {
-    input_tokens: u64,
-    cached_tokens: u64,
-    written_tokens: u64,
-    output_tokens: u64,
+    /// With what the cache held and took; `None` where only the answer was counted.
+    input_tokens: Option<u64>,
+    cached_tokens: Option<u64>,
+    written_tokens: Option<u64>,
+    output_tokens: Option<u64>,
 }
 
 impl From<Tokens> for TokenCounts {
     fn from(tokens: Tokens) -> Self {
         Self {
-            input_tokens: tokens.input,
-            cached_tokens: tokens.cached,
-            written_tokens: tokens.written + tokens.written_1h,
-            output_tokens: tokens.output,
+            input_tokens: tokens.sent(),
+            cached_tokens: tokens.sent().map(|_| tokens.cached),
+            written_tokens: tokens.sent().map(|_| tokens.written + tokens.written_1h),
+            output_tokens: (tokens != Tokens::default()).then_some(tokens.output),
         }
     }
 }

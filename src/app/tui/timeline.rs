@@ -145,8 +145,11 @@ impl TimelinePage {
                 let mark = at_least(usage.is_undercounted);
                 let mut facts = vec![format!("model, turn {}", turn + 1)];
                 facts.extend(usage.tokens.map(|tokens| {
-                    let (input, out) = (count(tokens.input), count(tokens.output));
-                    format!("{input} tokens in, {mark}{out} out")
+                    let out = count(tokens.output);
+                    match tokens.sent() {
+                        Some(sent) => format!("{} tokens in, {mark}{out} out", count(sent)),
+                        None => format!("{mark}{out} tokens out"),
+                    }
                 }));
                 facts.extend(usage.cost.map(|cost| format!("{mark}{}", cost.all)));
                 facts.join("  ")

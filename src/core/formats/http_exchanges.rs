@@ -659,4 +659,18 @@ mod tests {
                 .contains("asks a model")
         );
     }
+
+    #[test]
+    fn a_reply_in_plain_text_is_an_error_whatever_its_status() {
+        for status in [200, 502] {
+            let response = json!({"status": {"code": status}, "body": "<html>Log in</html>"});
+            let cassette = json!({"interactions": [{"request": {"uri": URL, "body": ASKED}, "response": response}]});
+            let contents = read("vcr", cassette.to_string().as_bytes());
+            let last = contents.sessions[0].items.last().unwrap();
+            assert!(
+                last.kind == Kind::Notice && last.flags.has(Flags::ERROR),
+                "{status}"
+            );
+        }
+    }
 }

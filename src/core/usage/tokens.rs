@@ -62,6 +62,11 @@ impl Tokens {
         (tokens != Self::default()).then_some(tokens)
     }
 
+    /// What was sent; `None` where only the answer was counted, since no request is empty.
+    pub fn sent(&self) -> Option<u64> {
+        (self.input > 0).then_some(self.input)
+    }
+
     /// The part of `input` that has nothing to do with the cache.
     pub fn plain(&self) -> u64 {
         let cache = self.cached + self.written + self.written_1h;

@@ -377,7 +377,9 @@ impl SessionUsage {
             Some(cost) => self.cost.get_or_insert_default().add(cost.all),
             None => {
                 self.without_price += 1;
-                if let Some(model) = usage.model.as_ref().filter(|model| !model.is_empty()) {
+                // Where what was sent is not counted, a price would not help.
+                let model = usage.model.as_ref().filter(|model| !model.is_empty());
+                if let Some(model) = model.filter(|_| tokens.sent().is_some()) {
                     self.note_without_price(model);
                 }
             }

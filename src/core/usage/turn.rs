@@ -51,7 +51,7 @@ impl TurnUsage {
     /// How much of its window the model had used after its answer, in percent.
     pub fn fullness(&self) -> Option<u64> {
         let (tokens, window) = (self.tokens?, self.window.filter(|window| *window > 0)?);
-        let used = tokens.input.saturating_add(tokens.output);
+        let used = tokens.sent()?.saturating_add(tokens.output);
         Some(used.saturating_mul(100) / window)
     }
 }
@@ -194,7 +194,7 @@ impl<'a> UsageReader<'a> {
         let model = usage.model.as_deref();
         let model = model.and_then(|model| self.prices.model(model));
         usage.has_recorded_cost = usage.cost.is_some();
-        let priced = model.zip(usage.tokens);
+        let priced = model.zip(usage.tokens.filter(|tokens| tokens.sent().is_some()));
         usage.cost = usage.cost.or(priced.map(|(it, tokens)| it.cost(&tokens)));
         usage.window = usage.window.or(model.and_then(|model| model.window));
         Ok(usage)

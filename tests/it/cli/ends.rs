@@ -98,7 +98,7 @@ fn what_cannot_be_read_is_one_clear_line() {
     for (path, line) in [
         (
             "prose.txt",
-            "retake: prose.txt: format not recognised\n  hint: `--as FORMAT` forces one of ",
+            "retake: prose.txt: format not recognised\n  hint: `retake help formats` lists what retake reads; ",
         ),
         (
             "bare",

@@ -259,3 +259,40 @@ fn several_sessions_are_added_up_with_the_sub_agents_beside_them() {
     let (_, text, _) = told(here.path(), &["usage", "other.jsonl"]);
     assert!(!text.contains("total of"), "{text}");
 }
+
+#[test]
+fn what_was_sent_is_unknown_where_only_the_answer_is_counted() {
+    let event = |kind: &str, data: Value| {
+        let at = "2026-01-01T00:00:00.000Z";
+        json!({"type": kind, "data": data, "id": "e", "timestamp": at, "parentId": null})
+            .to_string()
+    };
+    let log = [
+        event(
+            "session.start",
+            json!({"sessionId": "s", "selectedModel": "gpt-5.1"}),
+        ),
+        event("user.message", json!({"content": "Count."})),
+        event(
+            "assistant.message",
+            json!({"content": "Two.", "model": "gpt-5.1", "outputTokens": 9}),
+        ),
+    ];
+    let here = folder(&[("events.jsonl", &log.join("\n"))]);
+    let (_, text, _) = told(here.path(), &["usage", "events.jsonl"]);
+    let sentence = "what was sent is not counted; 9 out; token counts for 1 of 2 turns";
+    assert!(text.contains(sentence), "{text}");
+    assert!(!text.contains('$') && !text.contains("no price"), "{text}");
+    let (_, json, _) = told(here.path(), &["usage", "events.jsonl", "--format", "json"]);
+    let session: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&session["input_tokens"], &session["output_tokens"]),
+        (&Value::Null, &9.into())
+    );
+    assert_eq!(session["cost_usd"], Value::Null);
+    let (_, shown, _) = told(here.path(), &["show", "events.jsonl"]);
+    assert!(
+        shown.contains("9 out") && !shown.contains(" in ") && !shown.contains("ctx"),
+        "{shown}"
+    );
+}

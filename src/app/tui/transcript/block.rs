@@ -348,7 +348,8 @@ impl<'a> Block<'a> {
         let gap = gap.map(|gap| format!("+{}", duration(gap)));
         facts.extend(usage.took.map(duration).or(gap).map(|words| (5, words)));
         if let Some(tokens) = usage.tokens {
-            facts.push((3, format!("{:>6} in", count(tokens.input))));
+            let sent = tokens.sent().map(|sent| format!("{:>6} in", count(sent)));
+            facts.extend(sent.map(|sent| (3, sent)));
             if self.is_wide() {
                 let cached = tokens.cached_percent();
                 let cached = cached.map(|cached| format!("{cached:>3}% cached"));

@@ -162,8 +162,10 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, JsonError> {
         }
         Ok(())
     })?;
-    let is_refused = members.status >= REFUSED;
-    let text = text.map(|text| (text, is_refused));
+    // No model answers in plain text: a client cannot read the reply, whatever its status says.
+    let is_asked = members.request.is_some() || members.continues.is_some();
+    let is_error = is_asked || members.status >= REFUSED;
+    let text = text.map(|text| (text, is_error));
     members.notices.splice(0..0, text);
     Ok(members)
 }
