@@ -33,6 +33,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
             sent: entry["startedDateTime"].clone(),
             took: entry["time"].as_f64().map(|time| time as u64),
             place: place.pair(),
+            continues: None,
         });
     }
     exchanges.finish(FORMAT.id)

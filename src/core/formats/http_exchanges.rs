@@ -5,12 +5,13 @@
 //! conversations like those. Traffic that asks no model is left out.
 
 use super::Contents;
+use super::messages::SentChat;
 use super::retake_journal::{assemble_conversations, read_exchange};
 use super::tool_runs::{RecordedRun, note_tool_runs};
 use super::transcript::utc;
 use crate::json::{Cursor, JsonError, bad_strings, milliseconds, skip_value};
 use crate::session::{
-    Dialect, Fragment, ProblemKind, Source, SourceError, Span, ToolRun, shown_headers,
+    Dialect, Fragment, ProblemKind, RequestBase, Source, SourceError, Span, ToolRun, shown_headers,
     without_query,
 };
 use crate::wire::stream::{Splitter, write_object};
@@ -43,6 +44,8 @@ pub(super) struct HttpExchange<'a> {
     pub(super) took: Option<u64>,
     /// Where it begins in the file: byte position, and line; in a file without lines the number of the exchange.
     pub(super) place: (u64, u64),
+    /// The request that this one continues: `request` holds only the new elements of its list, which comes first in it.
+    pub(super) continues: Option<RequestBase>,
 }
 
 /// The exchanges of a file.
@@ -50,7 +53,9 @@ pub(super) struct HttpExchange<'a> {
 pub(super) struct Exchanges {
     buffer: Vec<u8>,
     fragment: Fragment,
-    count: u32,
+    pub(super) count: u32,
+    /// The chat that was added last.
+    pub(super) last_chat: Option<SentChat>,
     /// When the request of each record was sent.
     sent: Vec<Option<u64>>,
     tool_runs: Vec<RecordedRun>,
@@ -176,7 +181,10 @@ impl Entry {
             members.insert("status".to_owned(), json!(exchange.status));
             members.insert("headers".to_owned(), headers);
         }
-        let mut raw = vec![("request", request.to_owned())];
+        let mut raw = vec![match exchange.continues {
+            None => ("request", request.to_owned()),
+            Some(base) => ("continues", continued(base, request)),
+        }];
         match exchange.status {
             400.. => {
                 raw.push(("response", error_body(response.trim())));
@@ -187,6 +195,21 @@ impl Entry {
         write_object(&members, &raw, &mut json);
         Ok(Some(Self { dialect, json }))
     }
+}
+
+/// What a journal says of a request that continues another one.
+fn continued(base: RequestBase, request: &str) -> String {
+    let RequestBase {
+        exchange,
+        before,
+        after,
+    } = base;
+    let list = request.find('[').map_or(0, |start| start + 1);
+    let end = request.len().saturating_sub(after as usize);
+    let elements = request.get(list..end).unwrap_or_default();
+    format!(
+        r#"{{"exchange":{exchange},"before":{before},"elements":[{elements}],"after":{after}}}"#
+    )
 }
 
 fn is_object(text: &str) -> bool {

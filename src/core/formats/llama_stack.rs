@@ -40,6 +40,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
                 place: Place::whole(bytes).member("response").pair(),
                 sent: Value::Null,
                 took: None,
+                continues: None,
             });
         }
         Err(error) => exchanges.report(0, ProblemKind::Undecodable(error.to_string())),

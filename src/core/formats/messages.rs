@@ -7,7 +7,7 @@ use super::http_exchanges::{Exchanges, HttpExchange};
 use super::transcript::{Fault, Head, Spent, Transcript, call, content, read_values, result};
 use super::{Contents, Format, Layout, Sample};
 use crate::json::{Cursor, complete};
-use crate::session::{CallId, Dialect, Flags, Kind, ProblemKind, SourceError};
+use crate::session::{CallId, Dialect, Flags, Kind, ProblemKind, RequestBase, SourceError};
 use crate::wire::write::quoted;
 use crate::wire::{Element, Part, Role};
 use serde_json::{Value, json};
@@ -679,7 +679,8 @@ impl Exchanges {
             Value::Null => Value::Null,
             output => chat_reply(chat_messages(output, "assistant"), &call.stop),
         };
-        self.push_bodies(call, path, json!({ key: input }), response);
+        let request = call.request_of(json!({ key: input }));
+        self.push_bodies(call, path, request, None, response);
     }
 
     /// Adds a call whose messages are in OpenAI's Chat already. Its own output, where there is one, is the body of an
@@ -689,28 +690,49 @@ impl Exchanges {
         call: &ModelCall,
         messages: &[Value],
         reply: Option<&[Value]>,
+        goes_on: bool,
     ) {
         let response = match (&call.output, reply) {
             (Value::Null, Some(reply)) => chat_reply(reply.to_vec(), &call.stop),
             (output, _) => output.clone(),
         };
-        let request = json!({ "messages": messages });
-        self.push_bodies(call, "/v1/chat/completions", request, response);
+        // The request without its messages: they go before the last of these bytes.
+        let empty = call.request_of(json!({ "messages": [] })).to_string();
+        let tail = empty.trim_start_matches(CHAT).to_owned();
+        let last = self.last_chat.take().filter(|last| {
+            goes_on && last.tail == tail && (1..=messages.len()).contains(&last.messages)
+        });
+        let new = &messages[last.as_ref().map_or(0, |last| last.messages)..];
+        let text = call.request_of(json!({ "messages": new }));
+        let length = text.to_string().len() - CHAT.len() - tail.len();
+        let continues = last.as_ref().map(|last| RequestBase {
+            exchange: last.exchange,
+            // A comma is between them.
+            before: last.end + 1,
+            after: tail.len() as u64,
+        });
+        let start = continues.map_or(CHAT.len() as u64, |base| base.before);
+        let has_new = !new.is_empty() || last.is_none();
+        self.last_chat = Some(SentChat {
+            exchange: self.count + 1,
+            messages: messages.len(),
+            end: match has_new {
+                true => start + length as u64,
+                false => start - 1,
+            },
+            tail,
+        });
+        self.push_bodies(call, "/v1/chat/completions", text, continues, response);
     }
 
     fn push_bodies(
         &mut self,
         call: &ModelCall,
         path: &str,
-        mut request: Value,
+        request: Value,
+        continues: Option<RequestBase>,
         mut response: Value,
     ) {
-        if !call.model.is_empty() {
-            request["model"] = json!(call.model);
-        }
-        if !call.tools.is_null() {
-            request["tools"] = call.tools.clone();
-        }
         if response.is_object() && response.get("usage").is_none_or(Value::is_null) {
             response["usage"] = call.usage.clone();
         }
@@ -728,7 +750,34 @@ impl Exchanges {
             sent: call.sent.clone(),
             took: call.took,
             place: call.place,
+            continues,
         });
+    }
+}
+
+/// What the body of a request begins with whose messages come first.
+const CHAT: &str = r#"{"messages":["#;
+
+/// A chat that was added, so that the next one may continue it.
+pub(super) struct SentChat {
+    exchange: u32,
+    messages: usize,
+    /// Where the last message ends in the body.
+    end: u64,
+    /// The body after its messages.
+    tail: String,
+}
+
+impl ModelCall {
+    /// The body of a request with the model and the tools.
+    fn request_of(&self, mut request: Value) -> Value {
+        if !self.model.is_empty() {
+            request["model"] = json!(self.model);
+        }
+        if !self.tools.is_null() {
+            request["tools"] = self.tools.clone();
+        }
+        request
     }
 }
 

@@ -63,6 +63,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
                 .zip(sent)
                 .and_then(|(ended, sent)| ended.checked_sub(sent)),
             place: (at, number),
+            continues: None,
         });
     }
     exchanges.finish(FORMAT.id)

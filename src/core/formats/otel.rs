@@ -534,9 +534,13 @@ fn push_calls(exchanges: &mut Exchanges, spans: &[Span]) -> bool {
         }
         place = span.place;
         match model_call(span, &spans[number + 1..], &mut history) {
-            Ok(Some((call, replied))) => {
+            Ok(Some(SpanCall {
+                call,
+                replied,
+                goes_on,
+            })) => {
                 let (input, reply) = history.split_at(history.len() - replied);
-                exchanges.push_chat(&call, input, Some(reply));
+                exchanges.push_chat(&call, input, Some(reply), goes_on && sent_before > 0);
                 sent_before = history.len();
                 has_calls = true;
             }
@@ -558,17 +562,25 @@ fn tell_rest(exchanges: &mut Exchanges, history: &[Value], sent_before: usize, p
             place,
             ..ModelCall::default()
         };
-        exchanges.push_chat(&call, history, None);
+        exchanges.push_chat(&call, history, None, true);
     }
 }
 
-/// The call of a model that a span is, whose messages it adds to the history, and how many of these are its reply;
-/// a span of a tool adds its result.
+/// The call of a model that a span is.
+struct SpanCall {
+    call: ModelCall,
+    /// How many messages of the history are its reply.
+    replied: usize,
+    /// Whether it names no input: it goes on from the history.
+    goes_on: bool,
+}
+
+/// The call of a model that a span is, whose messages it adds to the history; a span of a tool adds its result.
 fn model_call(
     span: &Span,
     later: &[Span],
     history: &mut Vec<Value>,
-) -> Result<Option<(ModelCall, usize)>, String> {
+) -> Result<Option<SpanCall>, String> {
     if span.is_tool() {
         add_result(span, history);
         return Ok(None);
@@ -586,7 +598,8 @@ fn model_call(
     if input.is_null() && output.is_null() {
         return Ok(None);
     }
-    if !input.is_null() {
+    let goes_on = input.is_null();
+    if !goes_on {
         *history = chat_messages(&input, "user");
     }
     let error = span.error().filter(|_| output.is_null());
@@ -620,7 +633,11 @@ fn model_call(
     };
     let replied = output.len();
     history.extend(output);
-    Ok(Some((call, replied)))
+    Ok(Some(SpanCall {
+        call,
+        replied,
+        goes_on,
+    }))
 }
 
 /// any-agent spells calls as a list of `{"tool.name", "tool.args"}`.
@@ -680,7 +697,8 @@ fn add_result(span: &Span, history: &mut Vec<Value>) {
             .any(|call| call["id"] == id.as_str())
     };
     let answers = |message: &Value| message["tool_call_id"] == id.as_str();
-    if history.iter().any(asks) && !history.iter().any(answers) {
+    let asked = history.iter().rposition(asks);
+    if asked.is_some_and(|asked| !history[asked..].iter().any(answers)) {
         let recorded = span.text(&[
             "gen_ai.tool.call.result",
             "gen_ai.output",
@@ -916,6 +934,38 @@ mod tests {
         // One span a line, as the collector writes them, in the order of their ends.
         let lines = [last, tool, first].map(|span| document(&[span]));
         assert_eq!(outlines("otel", &lines.join("\n")), ["u c o a"]);
+    }
+
+    #[test]
+    fn many_spans_without_input_are_one_conversation_also_where_the_model_changes() {
+        let [first, _] = conventional();
+        let rounds = (0..6).flat_map(|round: u64| {
+            let (at, id) = (100 + round * 20, format!("c{}", round + 1));
+            let call = CALL.replace("c1", &format!("c{}", round + 2));
+            let model = if round < 3 { "m-1" } else { "m-2" };
+            let tool = span(
+                at,
+                &[
+                    ("gen_ai.operation.name", json!("execute_tool")),
+                    ("gen_ai.tool.call.id", json!(id)),
+                    ("gen_ai.tool.call.result", json!("rung")),
+                ],
+            );
+            let chat = span(
+                at + 10,
+                &[
+                    ("gen_ai.operation.name", json!("chat")),
+                    ("gen_ai.output.messages", json!(call)),
+                    ("gen_ai.response.model", json!(model)),
+                ],
+            );
+            [tool, chat]
+        });
+        let spans = [first].into_iter().chain(rounds).collect::<Vec<_>>();
+        let contents = read("otel", &document(&spans));
+        assert_eq!(contents.problems, []);
+        let expected = format!("u {}c?", "c o ".repeat(6));
+        assert_eq!(outlines("otel", &document(&spans)), [expected]);
     }
 
     #[test]

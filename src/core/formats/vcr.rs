@@ -92,6 +92,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
                 line.map_or(0, |_| start as u64),
                 line.unwrap_or(index + 1) as u64,
             ),
+            continues: None,
         });
     }
     exchanges.finish(FORMAT.id)
