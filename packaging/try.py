@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / "target" / "packages"
 SESSIONS = ROOT / "sessions"
-PARTS = ["man/man1/retake.1", "bash-completion/completions/retake", "zsh/site-functions/_retake", "fish/vendor_completions.d/retake.fish"]
+PARTS = ["doc/retake/THIRD-PARTY-LICENCES.txt", "man/man1/retake.1", "bash-completion/completions/retake", "zsh/site-functions/_retake", "fish/vendor_completions.d/retake.fish"]
 GLIBC = 28
 
 
@@ -107,7 +107,7 @@ def deb(home):
     # The root holds nothing that it could depend on.
     run("dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--log=/dev/null", "--install", the_only("*.deb"))
     share = root / "usr/share"
-    for part in ["man/man1/retake.1.gz", "bash-completion/completions/retake", "doc/retake/changelog.gz", "doc/retake/LICENSE-MIT"]:
+    for part in ["man/man1/retake.1.gz", "bash-completion/completions/retake", "doc/retake/changelog.gz", "doc/retake/LICENSE-MIT", PARTS[0]]:
         assert (share / part).stat().st_size, part
     story([root / "usr/bin/retake"], home)
 
