@@ -8,7 +8,7 @@ use super::sqlite::log_of;
 use super::stores::Agent;
 use retake_core::formats::is_written;
 use retake_core::rules::{Finding, RULES, Rule, Run, Severity};
-use retake_core::session::{Flags, Session, SourceError};
+use retake_core::session::{Dialect, Flags, Session, SourceError};
 use retake_core::wire::provider_errors::Fault;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,9 +71,16 @@ fn stops(session: &Session, finding: &Finding) -> bool {
     finding.severity == Severity::Error && is_read && is_sent
 }
 
-/// Whether a provider refuses a request that holds this session for what was found.
-pub(crate) fn is_refused(session: &Session, finding: &Finding) -> bool {
-    Fault::is_refused(as_sent(finding.rule.id)) && stops(session, finding)
+/// What a provider would refuse a request for that holds this session and is about to be sent.
+pub(crate) fn refusals(
+    session: &Session,
+    target: Option<Dialect>,
+) -> Result<Vec<Finding>, SourceError> {
+    let mut rules = RULES.to_vec();
+    rules.retain(|rule| Fault::is_refused(as_sent(rule.id)));
+    let mut findings = check_run(&mut Run::new(session, target), &rules)?;
+    findings.retain(|finding| stops(session, finding));
+    Ok(findings)
 }
 
 /// The same with what the provider refused last, where nothing came after it. Of a file that agents change, the

@@ -11,10 +11,8 @@ use retake_core::session::{
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-mod chosen;
+pub(crate) mod chosen;
 mod text;
-
-pub use chosen::{ChosenError, ChosenFix};
 
 pub struct FixRun<'a> {
     pub base: &'a Base,

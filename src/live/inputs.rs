@@ -1,13 +1,13 @@
 //! How recordings are read and judged: files, and histories that a program holds in memory, with the tools and the
 //! output schema that are laid under them.
 
-use super::doctor::is_refused;
+use super::doctor::refusals;
 use super::files::from_bytes;
 use super::report::{FileReport, ProblemReport};
 use super::{
     Base, BaseError, FilePlace, FixReport, FixRun, Input, InputError, ReadOptions, Recording,
-    WriteError, as_sent, check_recording, check_with_hints, open, read_input, read_stdin,
-    through_take, tools_beside, unusable_tools_beside, without_secrets, write_take,
+    WriteError, as_sent, check_with_hints, open, read_input, read_stdin, through_take,
+    tools_beside, unusable_tools_beside, without_secrets, write_take,
 };
 use retake_core::actions::Safety;
 use retake_core::session::{Dialect, OutputSchema, SourceError, Tool};
@@ -131,10 +131,9 @@ impl Inputs {
     pub fn check_request(&self, name: &str, bytes: Vec<u8>) -> Result<FileReport, InputError> {
         let mut recording = self.read_bytes(name, bytes)?.recording;
         as_sent(&mut recording.sessions);
-        let mut findings = check_recording(&recording, self.target)?;
-        for (session, findings) in recording.sessions.iter().zip(&mut findings) {
-            findings.retain(|finding| is_refused(session, finding));
-        }
+        let sessions = recording.sessions.iter();
+        let findings = sessions.map(|session| refusals(session, self.target));
+        let findings = findings.collect::<Result<Vec<_>, _>>()?;
         Ok(FileReport::of(&recording, &findings, self.target, true)?)
     }
 

@@ -5,7 +5,6 @@
 //! conversations like those. Traffic that asks no model is left out.
 
 use super::Contents;
-use super::messages::SentChat;
 use super::retake_journal::{assemble_conversations, read_exchange};
 use super::tool_runs::{RecordedRun, note_tool_runs};
 use super::transcript::utc;
@@ -59,6 +58,16 @@ pub(super) struct Exchanges {
     /// When the request of each record was sent.
     sent: Vec<Option<u64>>,
     tool_runs: Vec<RecordedRun>,
+}
+
+/// A chat that was added, so that the next one may continue it.
+pub(super) struct SentChat {
+    pub(super) exchange: u32,
+    pub(super) messages: usize,
+    /// Where the last message ends in the body.
+    pub(super) end: u64,
+    /// The body after its messages.
+    pub(super) tail: String,
 }
 
 impl Exchanges {

@@ -3,7 +3,7 @@
 //! Frameworks copy from each other: a role, a content of typed parts, calls in the content or beside it, and
 //! results that name their call. What differs are the names of the members, which are accepted side by side.
 
-use super::http_exchanges::{Exchanges, HttpExchange};
+use super::http_exchanges::{Exchanges, HttpExchange, SentChat};
 use super::transcript::{Fault, Head, Spent, Transcript, call, content, read_values, result};
 use super::{Contents, Format, Layout, Sample};
 use crate::json::{Cursor, complete};
@@ -757,16 +757,6 @@ impl Exchanges {
 
 /// What the body of a request begins with whose messages come first.
 const CHAT: &str = r#"{"messages":["#;
-
-/// A chat that was added, so that the next one may continue it.
-pub(super) struct SentChat {
-    exchange: u32,
-    messages: usize,
-    /// Where the last message ends in the body.
-    end: u64,
-    /// The body after its messages.
-    tail: String,
-}
 
 impl ModelCall {
     /// The body of a request with the model and the tools.

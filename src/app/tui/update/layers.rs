@@ -103,9 +103,11 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
     motion::stay_in_sight(state);
 }
 
-/// The index of the item with the cursor, or of the result of its call, with the pictures that it holds: the kind and
-/// the file of each.
-fn pictures_here(state: &State) -> Option<(usize, Vec<(&'static str, Vec<u8>)>)> {
+/// Pictures: the kind and the file of each.
+type Pictures = Vec<(&'static str, Vec<u8>)>;
+
+/// The index of the item with the cursor, or of the result of its call, with the pictures that it holds.
+fn pictures_here(state: &State) -> Option<(usize, Pictures)> {
     let session = state.session()?;
     let places = [Some(state.item), session.pairing.partner(state.item)];
     places.into_iter().flatten().find_map(|place| {

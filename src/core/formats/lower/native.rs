@@ -14,12 +14,13 @@ use crate::json::{Cursor, JsonError};
 use crate::session::{Edit, Kind, Patch, Record, Session, Source, Span, Splice, index_number};
 use crate::wire::write::edit::{elements, with_value};
 use crate::wire::write::{Object, members_at, quoted, text_of};
-use rewrite::{Change, ItemValues, Members, at, members, set};
+use rewrite::{ItemValues, at, set};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use writers::{
-    AiSdk, Copilot, GeminiCli, Goose, Hermes, LangChain, OpenClaw, Opencode, Pi, PydanticAi,
+    AiSdk, Answer, Copilot, GeminiCli, Goose, Hermes, LangChain, OpenClaw, Opencode, Pi,
+    PydanticAi, WriteNative,
 };
 
 /// How a format is edited.
@@ -52,70 +53,6 @@ pub struct EditedRows {
     pub json: &'static [&'static str],
     /// The column by which rows are ordered before their ids; of these, new ones may come in.
     pub order: Option<&'static str>,
-}
-
-/// Writes what comes into a file.
-trait WriteNative {
-    /// Answers a call. Where calls hold their outputs, `target` is the call; else it is a copy of the entry that
-    /// holds the call, and becomes that of the output.
-    fn answer(&self, target: &mut Object<'_>, answer: &Answer<'_>);
-
-    /// Whether a record is a message, and not a document that holds messages.
-    fn is_entry(&self, _record: &Object<'_>) -> bool {
-        true
-    }
-
-    /// Makes an entry that is an output one of a text of the user.
-    fn say(&self, _entry: &mut Object<'_>, _text: &str) {}
-
-    /// A text of the user in place of an output that is one of several in its entry; `None` where entries of outputs hold
-    /// nothing else.
-    fn text_part(&self, text: &str) -> Option<String> {
-        Some(text_part(text))
-    }
-
-    /// The members of the object of a call that hold what changes; `None` where the format cannot hold it.
-    fn call(&self, _call: &Object<'_>, change: &Change) -> Option<Members> {
-        let Change {
-            name, arguments, ..
-        } = change;
-        Some(members([
-            (&["name"], name.clone()),
-            (&["arguments"], arguments.clone()),
-        ]))
-    }
-
-    /// The same of the object of an output; of the call where that holds the output.
-    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members>;
-
-    /// Whether calls hold their outputs.
-    fn calls_hold_outputs(&self) -> bool {
-        false
-    }
-
-    /// Whether an object with the id of a call is of its output; `None` where records tell it.
-    fn is_output(&self, object: &Object<'_>) -> Option<bool> {
-        // Where calls hold their outputs, further ones are responses of their own.
-        self.calls_hold_outputs().then(|| object.has("response"))
-    }
-
-    /// Whether the agent answers open calls by itself when it loads a session.
-    fn leaves_open_calls(&self) -> bool {
-        false
-    }
-}
-
-/// A text as most formats spell a part of a message.
-fn text_part(text: &str) -> String {
-    format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
-}
-
-/// The output of a call, its texts as JSON.
-struct Answer<'a> {
-    id: &'a str,
-    name: String,
-    text: String,
-    is_error: bool,
 }
 
 const PI: NativeEdits = NativeEdits {

@@ -1,8 +1,71 @@
 //! What each format writes.
 
 use super::rewrite::{Change, Members, members};
-use super::{Answer, WriteNative, text_part};
 use crate::wire::write::{Object, quoted};
+
+/// Writes what comes into a file.
+pub(super) trait WriteNative {
+    /// Answers a call. Where calls hold their outputs, `target` is the call; else it is a copy of the entry that
+    /// holds the call, and becomes that of the output.
+    fn answer(&self, target: &mut Object<'_>, answer: &Answer<'_>);
+
+    /// Whether a record is a message, and not a document that holds messages.
+    fn is_entry(&self, _record: &Object<'_>) -> bool {
+        true
+    }
+
+    /// Makes an entry that is an output one of a text of the user.
+    fn say(&self, _entry: &mut Object<'_>, _text: &str) {}
+
+    /// A text of the user in place of an output that is one of several in its entry; `None` where entries of outputs hold
+    /// nothing else.
+    fn text_part(&self, text: &str) -> Option<String> {
+        Some(text_part(text))
+    }
+
+    /// The members of the object of a call that hold what changes; `None` where the format cannot hold it.
+    fn call(&self, _call: &Object<'_>, change: &Change) -> Option<Members> {
+        let Change {
+            name, arguments, ..
+        } = change;
+        Some(members([
+            (&["name"], name.clone()),
+            (&["arguments"], arguments.clone()),
+        ]))
+    }
+
+    /// The same of the object of an output; of the call where that holds the output.
+    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members>;
+
+    /// Whether calls hold their outputs.
+    fn calls_hold_outputs(&self) -> bool {
+        false
+    }
+
+    /// Whether an object with the id of a call is of its output; `None` where records tell it.
+    fn is_output(&self, object: &Object<'_>) -> Option<bool> {
+        // Where calls hold their outputs, further ones are responses of their own.
+        self.calls_hold_outputs().then(|| object.has("response"))
+    }
+
+    /// Whether the agent answers open calls by itself when it loads a session.
+    fn leaves_open_calls(&self) -> bool {
+        false
+    }
+}
+
+/// A text as most formats spell a part of a message.
+fn text_part(text: &str) -> String {
+    format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+}
+
+/// The output of a call, its texts as JSON.
+pub(super) struct Answer<'a> {
+    pub(super) id: &'a str,
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) is_error: bool,
+}
 
 pub(super) struct Pi;
 
