@@ -111,7 +111,12 @@ fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<Vec<u8>>, 
     };
     // Where a recording marks errors, the items that were made of it need not say so.
     if conversion.item(index).flags.has(Flags::ERROR) {
-        let said = items_of(conversion.to, &String::from_utf8_lossy(&bytes)).items;
+        let mut element = String::from_utf8_lossy(&bytes).into_owned();
+        let facts = conversion.to.facts();
+        if let Some(key) = facts.calls_key.filter(|_| facts.has_blocks) {
+            element = format!(r#"{{"role":"user","{key}":[{element}]}}"#);
+        }
+        let said = items_of(conversion.to, &element).items;
         if !said.iter().any(|item| item.flags.has(Flags::ERROR)) {
             conversion.lose(index, LossKind::ErrorMark);
         }
