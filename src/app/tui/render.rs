@@ -3,6 +3,7 @@
 use super::recovery::difference::within;
 use super::text::{Glyph, Line, Tone};
 use crate::words::bytes as bytes_in_words;
+use memchr::memmem;
 use retake_core::content::{
     Change, DiffLine, FileDiff, Highlighter, Look, StyledLine, code_lines, diff_of_text, file_read,
     has_colours, language_of, markdown_lines, terminal_lines,
@@ -18,6 +19,8 @@ const LONGEST: usize = 2048;
 
 /// Larger items are not searched for pictures.
 const IMAGES: u64 = 8 * 1024 * 1024;
+/// Bytes in which the first picture of an item is named.
+const BEFORE_IMAGE: u64 = 8 * 1024;
 
 /// What a text is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +54,12 @@ pub fn text_lines(text: &str, writing: Writing<'_>) -> Vec<Line> {
 }
 
 /// A text whose places of pictures say how large these are.
-pub fn with_images<'t>(session: &Session, item: &Item, text: &'t str) -> Cow<'t, str> {
+pub fn with_images<'t>(
+    session: &Session,
+    item: &Item,
+    text: &'t str,
+    key: Option<&str>,
+) -> Cow<'t, str> {
     const PLACES: [&str; 3] = ["[image]", "[image_url]", "[input_image]"];
     let next = |text: &str| {
         let places = PLACES.iter();
@@ -61,7 +69,7 @@ pub fn with_images<'t>(session: &Session, item: &Item, text: &'t str) -> Cow<'t,
     if next(text).is_none() {
         return Cow::Borrowed(text);
     }
-    let mut images = image_words(session, item).into_iter();
+    let mut images = image_words(session, item, key).into_iter();
     let (mut named, mut rest) = (String::new(), text);
     while let Some((at, length)) = next(rest) {
         let place = &rest[at..at + length];
@@ -74,13 +82,14 @@ pub fn with_images<'t>(session: &Session, item: &Item, text: &'t str) -> Cow<'t,
 }
 
 /// What the key of pictures does.
-const KEY: &str = match cfg!(feature = "images") {
+pub const PICTURE_KEY: &str = match cfg!(feature = "images") {
     true => "P shows it",
     false => "P saves it",
 };
 
-/// The pictures of an item in words: `[image png 800x600, 12 kB, P saves it]`; none of an item that is too large to be looked at.
-pub fn image_words(session: &Session, item: &Item) -> Vec<String> {
+/// The pictures of an item in words: `[image png 800x600, 12 kB, P saves it]`, where there are keys with what theirs
+/// does; none of an item that is too large to be looked at.
+pub fn image_words(session: &Session, item: &Item, key: Option<&str>) -> Vec<String> {
     if item.span.len() > IMAGES {
         return Vec::new();
     }
@@ -88,14 +97,26 @@ pub fn image_words(session: &Session, item: &Item) -> Vec<String> {
     let images = images_of(item, &bytes).into_iter();
     let images = images.map(|image| match (image.kind, image.size) {
         (Some(kind), Some((width, height))) => {
-            format!(
-                "[image {kind} {width}x{height}, {}, {KEY}]",
-                bytes_in_words(image.length)
-            )
+            let size = bytes_in_words(image.length);
+            let key = key.map_or(String::new(), |key| format!(", {key}"));
+            format!("[image {kind} {width}x{height}, {size}{key}]")
         }
         _ => "[image]".to_owned(),
     });
     images.collect()
+}
+
+/// How many bytes of an item are read where so many are wanted. Of one that begins with a picture all: what is said
+/// beside it comes after.
+pub fn limit_of(session: &Session, item: &Item, wanted: u64) -> u64 {
+    let head = || session.source.read(item.span.head(BEFORE_IMAGE));
+    let has_images = |head: Vec<u8>| {
+        memmem::find(&head, b"image").is_some() && !image_words(session, item, None).is_empty()
+    };
+    match item.span.len() > wanted && head().is_ok_and(has_images) {
+        true => item.span.len(),
+        false => wanted,
+    }
 }
 
 /// Lines of which those of a nested list are indented as a whole, where they wrap, too.

@@ -5,7 +5,8 @@ use super::document::has_failed;
 use super::pretty::{self, JsonLine, TokenKind};
 use super::preview::tool_of;
 use crate::tui::render::{
-    Writing, diff_lines, file_of_result, not_applied, plain_lines, text_lines, with_images,
+    PICTURE_KEY, Writing, diff_lines, file_of_result, limit_of, not_applied, plain_lines,
+    text_lines, with_images,
 };
 use crate::tui::text::{Glyph, Line, Remark, Tone};
 use retake_core::content::{diffs_of_call, result_text};
@@ -133,7 +134,11 @@ fn compose_item(subject: &DetailSubject<'_>) -> Composed {
         own: 0,
         left_out,
     };
-    let head = item.span.head(subject.limit);
+    let limit = match subject.mode {
+        Mode::Raw => subject.limit,
+        Mode::Pretty | Mode::Unescaped => limit_of(subject.session, item, subject.limit),
+    };
+    let head = item.span.head(limit);
     let left_out = item.span.len() - head.len();
     let bytes = match subject.session.source.read(head) {
         Ok(bytes) => bytes,
@@ -318,7 +323,12 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
         false => body.text.as_str().into(),
     };
     let text = match is_pretty {
-        true => with_images(subject.session, item, result.trim_end_matches('\n')),
+        true => with_images(
+            subject.session,
+            item,
+            result.trim_end_matches('\n'),
+            Some(PICTURE_KEY),
+        ),
         false => result.trim_end_matches('\n').into(),
     };
     let text = &*text;

@@ -440,6 +440,7 @@ fn pictures_are_saved_as_files_that_are_never_overwritten() {
     ]);
     let mut desk = Desk::with("a.json", &said.to_string());
     desk.press("g P").sees("no image here");
+    desk.press("G").press("t").sees("[image_url]").press("t t");
     desk.press("G").sees("[image png 1x1, 70 B, P saves it]");
     desk.press("P").sees("the picture is saved as");
     let file = desk.file("a.copy.item-2.png");
@@ -449,6 +450,18 @@ fn pictures_are_saved_as_files_that_are_never_overwritten() {
     fs::write(&file, "mine").unwrap();
     desk.press("P").sees("holds something else");
     assert_eq!(fs::read(&file).unwrap(), b"mine");
+}
+
+#[test]
+fn what_is_said_beside_a_large_picture_is_read() {
+    let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let url = format!("data:image/png;base64,{pixel}{}", "A".repeat(64 * 1024));
+    let said = serde_json::json!([{"role": "user", "content": [
+        {"type": "image_url", "image_url": {"url": url}},
+        {"type": "text", "text": "what is it?"},
+    ]}]);
+    let mut desk = Desk::with("a.json", &said.to_string());
+    desk.sees("[image png 1x1,").sees("what is it?");
 }
 
 #[test]

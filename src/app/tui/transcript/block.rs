@@ -4,8 +4,8 @@
 use super::nested::{Nested, NestedFacts, nested_of};
 use super::order::Order;
 use crate::tui::render::{
-    Writing, diff_lines, file_of_result, image_words, not_applied, plain_lines, text_lines,
-    with_images,
+    Writing, diff_lines, file_of_result, image_words, limit_of, not_applied, plain_lines,
+    text_lines, with_images,
 };
 use crate::tui::state::detail::{Mode, is_container, json_lines, json_text_lines};
 use crate::tui::state::document::{Checked, has_failed};
@@ -25,6 +25,8 @@ use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Item, Kind, PairStatus, Session, Speaker};
 use retake_core::usage::{Prices, TurnUsage, UsageReader};
 use retake_core::wire::{Body, body_of, body_within};
+use std::borrow::Cow;
+use std::cell::OnceCell;
 
 /// What a block is made from.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +46,8 @@ pub(super) struct BlockContext<'a> {
     pub(super) width: usize,
     /// Whether turns can be numbered.
     pub(super) is_numbered: bool,
+    /// What the key of pictures does, where there are keys.
+    pub(super) picture_key: Option<&'static str>,
     /// Whether the recording says when things happened.
     pub(super) has_times: bool,
     /// The folder in which the agent worked, with a slash at its end.
@@ -130,6 +134,7 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
         item,
         reader: UsageReader::new(session, page.prices),
         rows: Vec::new(),
+        limit: OnceCell::new(),
     };
     if index == 0 {
         block.of_session();
@@ -165,6 +170,7 @@ struct Block<'a> {
     item: &'a Item,
     reader: UsageReader<'a>,
     rows: Vec<BlockRow>,
+    limit: OnceCell<u64>,
 }
 
 impl<'a> Block<'a> {
@@ -259,7 +265,18 @@ impl<'a> Block<'a> {
     }
 
     fn limit(&self) -> u64 {
-        if self.is_unfolded() { UNFOLDED } else { HEAD }
+        let wanted = if self.is_unfolded() { UNFOLDED } else { HEAD };
+        let limit = || limit_of(self.session(), self.item, wanted);
+        *self.limit.get_or_init(limit)
+    }
+
+    /// The pictures of the item in words.
+    fn images(&self) -> Vec<String> {
+        image_words(self.session(), self.item, self.page.picture_key)
+    }
+
+    fn with_images<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        with_images(self.session(), self.item, text, self.page.picture_key)
     }
 
     /// Who speaks, when, and what it took.
@@ -626,7 +643,7 @@ impl<'a> Block<'a> {
         let body = self.body(self.limit());
         let text = body.map(|body| body.text).unwrap_or_default();
         let text = result_text(&text).text;
-        let text = with_images(self.session(), self.item, text.trim_end());
+        let text = self.with_images(text.trim_end());
         let text = &*text;
         let file = call.and_then(|call| file_of_result(self.session(), call));
         let writing = match &file {
@@ -736,6 +753,10 @@ impl<'a> Block<'a> {
             }
             return;
         }
+        let text = &*match self.page.mode {
+            Mode::Pretty => self.with_images(text),
+            Mode::Unescaped | Mode::Raw => text.into(),
+        };
         let is_noise = self.is_noise();
         let most = match self.is_unfolded() {
             true => MOST,
@@ -763,10 +784,7 @@ impl<'a> Block<'a> {
         let turn = self.session().turns.get(self.item.turn as usize);
         let is_alone = turn.is_none_or(|turn| turn.items().len() < 2);
         let is_empty = self.item.kind == Kind::Assistant && self.item.span.len() <= EMPTY;
-        is_empty
-            && !is_alone
-            && self.worst().is_none()
-            && image_words(self.session(), self.item).is_empty()
+        is_empty && !is_alone && self.worst().is_none() && self.images().is_empty()
     }
 
     /// What a provider or the program said in place of a reply, in full.
@@ -913,7 +931,7 @@ impl<'a> Block<'a> {
 
     /// What nobody said: one dim row.
     fn aside(&mut self) {
-        let images = image_words(self.session(), self.item);
+        let images = self.images();
         if !images.is_empty() {
             let size = Size::Bytes(self.item.span.len());
             let words = format!("{}  {size}", images.join(" "));

@@ -18,6 +18,7 @@ use super::state::detail::Mode;
 use super::state::document::Checked;
 use super::state::recovery::TakesView;
 use super::state::tree::{Folds, Shown};
+use crate::tui::render::PICTURE_KEY;
 use crate::tui::text::{plain_of, row_matches};
 use block::{BlockContext, BlockRow, RowKind};
 use jiff::tz::TimeZone;
@@ -270,6 +271,7 @@ impl Transcript {
                 mode: subject.mode,
                 width,
                 is_numbered: subject.is_numbered,
+                picture_key: Some(PICTURE_KEY),
                 has_times: self.recording.has_times,
                 folder: &self.recording.folder,
                 sessions: subject.sessions,

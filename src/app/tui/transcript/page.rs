@@ -146,6 +146,7 @@ impl<'a> Page<'a> {
             mode: Mode::Pretty,
             width,
             is_numbered: true,
+            picture_key: None,
             has_times: self.has_times,
             folder: &self.folder,
             sessions: self.sessions,
