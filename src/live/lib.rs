@@ -4,6 +4,11 @@
 //! Pure rooms say what bytes mean and what is to be done; this room fetches the bytes, spreads the work over
 //! the cores, asks and runs.
 
+#[cfg(not(unix))]
+compile_error!(
+    "retake needs Linux or macOS; on Windows, build and run it in WSL. Of its crates only `retake-core` is for Windows."
+);
+
 mod agent_store;
 pub mod agents;
 mod archive;

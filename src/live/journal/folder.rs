@@ -114,8 +114,8 @@ impl Folder {
 
     /// Who may do what in it, as the system's bits.
     pub(crate) fn mode(&self) -> io::Result<u32> {
-        let mode = Mode::from_raw_mode(rustix::fs::fstat(&self.open)?.st_mode);
-        Ok(mode.bits() & 0o777)
+        // Not as rustix gives them: their type is another one on macOS.
+        Ok(File::from(self.open.try_clone()?).metadata()?.mode() & 0o777)
     }
 
     /// Whether its path still leads to this folder.
