@@ -93,7 +93,7 @@ def npm(home):
     library = "const found = require('retake').check(process.argv[1]); console.log(found.errors.map((one) => one.rule).join())"
     found = run("node", "-e", library, SESSIONS / "unknown-tool.json", cwd=home)
     assert found == "unknown-tool\n", found
-    shutil.rmtree(next((home / "node_modules").glob("retake-linux-*")))
+    shutil.rmtree(next((home / "node_modules").glob("retake-*-*")))
     program = str(home / "node_modules/.bin/retake")
     without = subprocess.run([program, "--version"], capture_output=True, text=True)
     assert without.returncode == 1 and "is not installed" in without.stderr, without
@@ -113,10 +113,19 @@ def deb(home):
 
 
 def archive(home):
-    run("sha256sum", "--check", "--quiet", "SHA256SUMS", cwd=PACKAGES)
+    sums = ["sha256sum"] if shutil.which("sha256sum") else ["shasum", "-a", "256"]
+    run(*sums, "--check", "--quiet", "SHA256SUMS", cwd=PACKAGES)
+    # Where `cargo binstall` looks for it, and for the program in it.
+    host = re.search(r"^host: (.*)$", run("rustc", "-vV"), re.MULTILINE)[1]
+    binstall = re.search(r"\[package.metadata.binstall\]\n((?:.+\n)+)", (ROOT / "Cargo.toml").read_text())[1]
+    version = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
+    words = {"repo": "R", "version": version, "target": host, "bin": "retake", "binary-ext": ""}
+    told = dict(re.findall(r'^(\S+) = "(.*)"$', re.sub(r"\{ (\S+) \}", lambda word: words[word[1]], binstall), re.MULTILINE))
+    assert told["pkg-url"] == f"R/releases/download/v{version}/{the_only('*.tar.gz').name}", told
     run("tar", "-xzf", the_only("*.tar.gz"), "-C", home)
+    assert (home / told["bin-dir"]).is_file(), told
     assert all((home / "share" / part).stat().st_size for part in PARTS)
-    if "--shipped" in sys.argv:
+    if "--shipped" in sys.argv and sys.platform == "linux":
         needed = re.findall(rb"GLIBC_2\.(\d+)", (home / "retake").read_bytes())
         newest = max(map(int, needed))
         assert newest <= GLIBC, f"needs glibc 2.{newest}"
@@ -126,6 +135,8 @@ def archive(home):
 NEEDS = {wheel: "python3", npm: "npm", deb: "dpkg", archive: "tar"}
 
 for kind, tool in NEEDS.items():
+    if kind is deb and sys.platform != "linux":
+        continue
     if not shutil.which(tool):
         print(f"skipped: {kind.__name__}: {tool} is not installed", file=sys.stderr)
         continue

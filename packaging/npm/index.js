@@ -8,7 +8,7 @@ try {
   native = require(process.env.RETAKE_NODE_MODULE || `${name}/retake.node`);
 } catch (error) {
   throw new Error(
-    `retake: the package ${name} cannot be loaded (${error.message}). There are packages for Linux on x64 and arm64, as ` +
+    `retake: the package ${name} cannot be loaded (${error.message}). There are packages for Linux and macOS on x64 and arm64, as ` +
       "optional dependencies.",
   );
 }

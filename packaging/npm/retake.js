@@ -12,7 +12,7 @@ try {
   program = require.resolve(`${name}/bin/retake`);
 } catch {
   console.error(
-    `retake: the package ${name} is not installed. There are packages for Linux on x64 and arm64, as optional ` +
+    `retake: the package ${name} is not installed. There are packages for Linux and macOS on x64 and arm64, as optional ` +
       "dependencies; elsewhere build retake with cargo.",
   );
   process.exit(1);
