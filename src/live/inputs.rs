@@ -91,6 +91,11 @@ impl Inputs {
 
     /// Reads and checks a file.
     pub fn check(&self, path: &Path) -> Result<FileReport, InputError> {
+        Ok(self.check_with_recording(path)?.0)
+    }
+
+    /// The same, for those who go on to read in the recording.
+    pub fn check_with_recording(&self, path: &Path) -> Result<(FileReport, Recording), InputError> {
         let mut opened = self.read(path)?;
         let sources = opened.recording.sessions.iter();
         let sources: Vec<_> = sources.map(|session| session.source.clone()).collect();
@@ -113,7 +118,7 @@ impl Inputs {
                 message,
                 is_unread: true,
             }));
-        Ok(report)
+        Ok((report, opened.recording))
     }
 
     /// Reads and checks what a program holds in memory.

@@ -223,6 +223,11 @@ fn readme_and_help_tables_are_true() {
             "tools",
             retake_app::cli::mcp_tools_table(),
         ),
+        (
+            "src/help/tables.md",
+            "tables",
+            retake_app::cli::markdown_tables(),
+        ),
         ("src/help/chaos.md", "chaos-keys", key_tables(&SPEC_TABLES)),
         ("src/help/chaos.md", "chaos-faults", chaos_faults()),
     ];

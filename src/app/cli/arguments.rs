@@ -32,7 +32,12 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     } else {
         ""
     };
-    format!("{} ({commit}{images})", env!("CARGO_PKG_VERSION"))
+    let tables = if cfg!(feature = "tables") {
+        ", tables"
+    } else {
+        ""
+    };
+    format!("{} ({commit}{images}{tables})", env!("CARGO_PKG_VERSION"))
 });
 
 /// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is
@@ -215,6 +220,7 @@ pub(in crate::cli) const TOPICS: &[Topic] = topics! {
     "health": "error rates of tools",
     "doctor": "heal sessions that agents cannot resume",
     "json": "the JSON that commands print",
+    "tables": "tables of sessions, calls and findings for DuckDB, Polars, Spark",
     "exit-codes": "exit codes of every command",
     "privacy": "stored files, and how secrets are kept out of them",
     "limits": "what retake does not do",
@@ -643,6 +649,9 @@ pub struct CheckArguments {
     /// Format of the report (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: ReportFormat,
+    /// The folder that the tables are written to; those that it holds are gone on with
+    #[arg(long, short, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
     /// The lowest severity that makes the exit code 1
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub fail_on: FailOn,
@@ -676,6 +685,10 @@ pub enum ReportFormat {
     Junit,
     /// Workflow commands of GitHub Actions
     Github,
+    /// Tables for data engines, in the folder of -o (`retake help tables`)
+    Parquet,
+    /// The same as Arrow IPC files
+    Arrow,
 }
 
 /// The mildest finding that makes the exit code 1.

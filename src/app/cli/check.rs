@@ -2,15 +2,18 @@
 
 use super::arguments::{CheckArguments, ReportFormat};
 use super::baseline::Baseline;
+use super::choice::Choice;
 use super::exit::{Exit, Failure};
 use super::explain;
 use super::inputs::inputs_of;
 use super::output::Output;
 use super::report::{self, Report, Totals};
+#[cfg(feature = "tables")]
+use super::tables::TableFormat;
 use super::walk::{Unreadable, read_all};
 use retake_core::rules;
-use retake_live::exit_on_interrupt;
-use retake_live::report::{FileReport, FindingReport};
+use retake_live::report::FileReport;
+use retake_live::{Inputs, exit_on_interrupt};
 use std::io::{self, Write};
 
 /// Checks recordings and reports what is broken.
@@ -22,13 +25,25 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
     }
     let baseline = arguments.baseline.as_deref().map(Baseline::read);
     let baseline = baseline.transpose()?.unwrap_or_default();
+    let choice = Choice {
+        arguments,
+        baseline,
+    };
+    let Some(report) = report::new(arguments.format, arguments.color, arguments.fail_on) else {
+        return write_tables(&inputs, choice);
+    };
+    if arguments.output.is_some() {
+        return Err(Failure::with_hint(
+            "-o names the folder of tables, and this report goes to standard output",
+            "--format parquet writes tables (`retake help tables`)",
+        ));
+    }
     exit_on_interrupt();
     let mut check = Check {
-        arguments,
-        report: report::new(arguments.format, arguments.color, arguments.fail_on),
+        choice,
+        report,
         output: Output::stdout(),
         totals: Totals::default(),
-        baseline,
     };
     let (unreadable, done) = read_all(
         &arguments.paths,
@@ -36,23 +51,39 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
         |read| check.take(read),
     );
     let ended = done.and_then(|()| check.finish());
-    check.exit(unreadable).after(ended)
+    check.totals.exit(unreadable).after(ended)
+}
+
+#[cfg(feature = "tables")]
+fn write_tables(inputs: &Inputs, choice: Choice<'_>) -> Result<Exit, Failure> {
+    let format = match choice.arguments.format {
+        ReportFormat::Arrow => TableFormat::Arrow,
+        _ => TableFormat::Parquet,
+    };
+    super::tables::run(inputs, choice, format)
+}
+
+#[cfg(not(feature = "tables"))]
+fn write_tables(_inputs: &Inputs, _choice: Choice<'_>) -> Result<Exit, Failure> {
+    Err(Failure::with_hint(
+        "this build of retake writes no tables",
+        "`cargo install --path . --features tables` builds one that does",
+    ))
 }
 
 struct Check<'a> {
-    arguments: &'a CheckArguments,
+    choice: Choice<'a>,
     report: Box<dyn Report>,
     output: Output,
     totals: Totals,
-    baseline: Baseline,
 }
 
 impl Check<'_> {
     fn take(&mut self, read: Result<FileReport, Unreadable<'_>>) -> io::Result<()> {
         match read {
             Ok(mut report) => {
-                self.choose(&mut report);
-                self.totals.add(&report, self.arguments.fail_on);
+                self.totals.known += self.choice.apply(&mut report);
+                self.totals.add(&report, self.choice.arguments.fail_on);
                 self.report.file(&mut self.output, &report)?;
             }
             Err((path, error)) => {
@@ -64,41 +95,10 @@ impl Check<'_> {
         self.output.flush()
     }
 
-    /// Keeps the findings that count: of the chosen rules, and not in the baseline.
-    fn choose(&mut self, report: &mut FileReport) {
-        let CheckArguments { only, ignore, .. } = self.arguments;
-        let is_in = |rules: &[String], finding: &FindingReport| {
-            rules.iter().any(|rule| rule == finding.rule.id)
-        };
-        for session in &mut report.sessions {
-            let name = &session.name;
-            session.findings.retain(|finding| {
-                let is_chosen = only.is_empty() || is_in(only, finding);
-                if !is_chosen || is_in(ignore, finding) {
-                    return false;
-                }
-                let is_known = self.baseline.take(&report.path, name, finding);
-                self.totals.known += usize::from(is_known);
-                !is_known
-            });
-        }
-    }
-
     fn finish(&mut self) -> io::Result<()> {
-        if self.totals.files > 0 || self.arguments.format != ReportFormat::Text {
+        if self.totals.files > 0 || self.choice.arguments.format != ReportFormat::Text {
             self.report.finish(&mut self.output, &self.totals)?;
         }
         self.output.flush()
-    }
-
-    /// What could not be read weighs more than what was found: a part of the question has no answer.
-    fn exit(&self, unreadable: usize) -> Exit {
-        let is_unread = unreadable > 0 || self.totals.is_unread;
-        match (self.totals.files, is_unread, self.totals.failed) {
-            (0, _, _) => Exit::Usage,
-            (_, true, _) => Exit::Unreadable,
-            (_, false, true) => Exit::Findings,
-            (_, false, false) => Exit::Clean,
-        }
     }
 }

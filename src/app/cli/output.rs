@@ -227,6 +227,28 @@ impl Progress {
         }
     }
 
+    /// The same over the bytes of files.
+    #[cfg(feature = "tables")]
+    pub(super) fn of_bytes(bytes: u64, files: usize) -> Self {
+        let progress = Self::new(files);
+        let template = format!(
+            "{{spinner}} {{msg}} of {files} files, {{bytes}} of {{total_bytes}} {{wide_bar}} {{bytes_per_sec}}, {{eta}} left"
+        );
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            progress.bar.set_style(style);
+        }
+        progress.bar.set_length(bytes);
+        progress
+    }
+
+    /// Says how many bytes and files are done.
+    #[cfg(feature = "tables")]
+    pub(super) fn at_byte(&mut self, bytes: u64, files: u64) {
+        self.bar.set_message(files.to_string());
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.at(bytes);
+    }
+
     /// Says how many files are done.
     pub(super) fn at(&mut self, done: usize) {
         if !self.shown && self.since.elapsed() >= PATIENCE {

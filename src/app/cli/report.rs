@@ -1,6 +1,7 @@
 //! Reports of `check`, one file per format.
 
 use super::arguments::{FailOn, ReportFormat};
+use super::exit::Exit;
 use super::output::{counted, safe_line};
 use super::style::{Color, Palette};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
@@ -10,7 +11,7 @@ use retake_core::rules::{self, Rule, Severity};
 use retake_core::safe_text::SafeText;
 use retake_live::FilePlace;
 use retake_live::report::{FileReport, FindingReport, ProblemReport, SessionReport};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 use serde_json::{Value, json};
 use serde_sarif::sarif::{
@@ -33,7 +34,7 @@ pub(super) trait Report {
     fn finish(&mut self, out: &mut dyn Write, totals: &Totals) -> io::Result<()>;
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Totals {
     pub(super) files: usize,
     pub(super) sessions: usize,
@@ -48,8 +49,10 @@ pub(super) struct Totals {
     /// Whether some of them were not read at all.
     pub(super) is_unread: bool,
     /// The first rule of the worst severity.
+    #[serde(skip)]
     pub(super) worst: Option<(Severity, &'static str)>,
     /// Whether a finding is at or above `--fail-on`.
+    #[serde(skip)]
     pub(super) failed: bool,
 }
 
@@ -78,14 +81,45 @@ impl Totals {
     }
 }
 
-pub(super) fn new(format: ReportFormat, color: Color, fail_on: FailOn) -> Box<dyn Report> {
-    match format {
+impl Totals {
+    /// What was found in other files.
+    #[cfg(feature = "tables")]
+    pub(super) fn merge(&mut self, other: &Self, fail_on: FailOn) {
+        self.files += other.files;
+        self.sessions += other.sessions;
+        self.without_tools += other.without_tools;
+        self.known += other.known;
+        self.problems += other.problems;
+        self.is_unread |= other.is_unread;
+        for severity in Severity::ALL {
+            let count = other.findings[*severity as usize];
+            self.findings[*severity as usize] += count;
+            self.failed |= count > 0 && fail_on.includes(*severity);
+        }
+    }
+
+    /// How the check ends. What could not be read weighs more than what was found: a part of the question has no answer.
+    pub(super) fn exit(&self, unreadable: usize) -> Exit {
+        let is_unread = unreadable > 0 || self.is_unread;
+        match (self.files, is_unread, self.failed) {
+            (0, _, _) => Exit::Usage,
+            (_, true, _) => Exit::Unreadable,
+            (_, false, true) => Exit::Findings,
+            (_, false, false) => Exit::Clean,
+        }
+    }
+}
+
+/// The report of a format that goes to stdout; `None` for tables.
+pub(super) fn new(format: ReportFormat, color: Color, fail_on: FailOn) -> Option<Box<dyn Report>> {
+    Some(match format {
         ReportFormat::Text => Box::new(Text::new(Palette::of_stdout(color))),
         ReportFormat::Json => Box::new(Json),
         ReportFormat::Sarif => Box::new(Sarif::default()),
         ReportFormat::Junit => Box::new(Junit::new(fail_on)),
         ReportFormat::Github => Box::new(Github),
-    }
+        ReportFormat::Parquet | ReportFormat::Arrow => return None,
+    })
 }
 
 /// Where a finding is, in words: "session reader-ben, turn 3, item 9"; the session only
@@ -500,7 +534,7 @@ impl Report for Text {
 }
 
 /// "2 errors, 1 warning in 3 sessions of 2 files".
-fn summary(totals: &Totals) -> String {
+pub(super) fn summary(totals: &Totals) -> String {
     let found = Severity::ALL.iter().rev().filter_map(|severity| {
         let word = severity.word();
         let count = totals.findings[*severity as usize];

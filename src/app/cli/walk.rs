@@ -190,7 +190,7 @@ type Done<R> = (usize, Result<R, Box<dyn Any + Send>>);
 ///
 /// Stops at the first error of `take`. `tick` is called with the number of results so far, ten times
 /// a second or so.
-fn in_order<T: Sync, R: Send, E>(
+pub(super) fn in_order<T: Sync, R: Send, E>(
     inputs: &[T],
     work: impl Fn(&T) -> R + Sync,
     mut take: impl FnMut(&T, R) -> Result<(), E>,

@@ -41,6 +41,26 @@ fn the_reports_for_ci_are_as_reviewed() {
 }
 
 #[test]
+fn tables_need_a_build_with_them_and_a_folder() {
+    let here = folder(&[("a.json", STORY)]);
+    for format in ["parquet", "arrow"] {
+        let words = ["check", "a.json", "--format", format];
+        let (code, out, err) = told(here.path(), &words);
+        let hint = match cfg!(feature = "tables") {
+            true => "-o FOLDER",
+            false => "--features tables",
+        };
+        assert_eq!((code, out.as_str()), (2, ""));
+        assert!(err.contains(hint), "{err}");
+    }
+    let words = ["check", "a.json", "--format", "json", "-o", "x"];
+    let (code, _, err) = told(here.path(), &words);
+    assert_eq!(code, 2);
+    assert!(err.contains("standard output"), "{err}");
+    assert!(!here.path().join("x").exists());
+}
+
+#[test]
 fn sarif_is_a_log_with_rules_results_and_places() {
     let here = folder(&[
         ("a b.json", STORY),

@@ -1,0 +1,238 @@
+//! The rows of a recording and of what was found in it.
+
+use super::columns::{CallRow, FindingRow, ItemRow, ProblemRow, SessionRow, Time};
+use super::part::{PartError, PartWriter};
+use retake_core::rules::{ErrorClass, Severity, reports_failure};
+use retake_core::session::{Kind, PairStatus, Session, SourceError};
+use retake_core::usage::{Cost, Prices, SessionUsage, UsageReader};
+use retake_core::wire::body_of;
+use retake_live::report::{FileReport, ProblemReport, SessionReport, position_of};
+use retake_live::stores::AGENTS;
+use retake_live::{InputError, Recording};
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RowsError {
+    /// The recording cannot be read any more.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Part(#[from] PartError),
+    /// The file cannot be read at all.
+    #[error(transparent)]
+    Input(#[from] InputError),
+}
+
+/// Writes the rows of a file.
+pub(super) fn write_rows(
+    part: &mut PartWriter,
+    report: &FileReport,
+    recording: &Recording,
+    prices: &Prices,
+) -> Result<(), RowsError> {
+    for problem in &report.problems {
+        push_problem(part, report, None, problem)?;
+    }
+    for (session, of_session) in recording.sessions.iter().zip(&report.sessions) {
+        let rows = SessionRows {
+            report,
+            recording,
+            session,
+            of_session,
+        };
+        rows.findings(part)?;
+        rows.history(part, prices)?;
+    }
+    Ok(())
+}
+
+fn push_problem(
+    part: &mut PartWriter,
+    report: &FileReport,
+    session: Option<&str>,
+    problem: &ProblemReport,
+) -> Result<(), PartError> {
+    part.problems.push(ProblemRow {
+        path: &report.path,
+        session,
+        line: problem.place.line,
+        column: problem.place.column,
+        byte: problem.byte,
+        message: &problem.message,
+        is_unread: problem.is_unread,
+    })
+}
+
+/// The agent that writes a format, where that is only one.
+fn agent_of(format: &str) -> Option<&'static str> {
+    let mut agents = AGENTS
+        .iter()
+        .filter(|agent| agent.formats.contains(&format));
+    let agent = agents.next()?;
+    agents.next().is_none().then_some(agent.id)
+}
+
+fn status(pair: PairStatus) -> &'static str {
+    match pair {
+        PairStatus::Alone => "alone",
+        PairStatus::Paired(_) => "paired",
+        PairStatus::Pending => "pending",
+        PairStatus::Orphan => "orphan",
+        PairStatus::Duplicate(_) => "duplicate",
+        PairStatus::Severed(_) => "severed",
+    }
+}
+
+fn some(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+struct SessionRows<'a> {
+    report: &'a FileReport,
+    recording: &'a Recording,
+    session: &'a Session,
+    of_session: &'a SessionReport,
+}
+
+impl SessionRows<'_> {
+    fn findings(&self, part: &mut PartWriter) -> Result<(), PartError> {
+        let path = &*self.report.path;
+        let name = &*self.of_session.name;
+        for problem in &self.of_session.problems {
+            push_problem(part, self.report, Some(name), problem)?;
+        }
+        for finding in &self.of_session.findings {
+            let index = finding.item.and_then(|item| item.checked_sub(1));
+            part.findings.push(FindingRow {
+                path,
+                session: name,
+                line: finding.place.line,
+                column: finding.place.column,
+                offset: index.and_then(|it| position_of(self.recording, self.session, it as usize)),
+                turn: finding.turn,
+                item: finding.item,
+                rule: finding.rule.id,
+                severity: finding.severity.word(),
+                tool: finding.tool.as_deref(),
+                call_id: finding.call_id.as_deref(),
+                message: &finding.message,
+                pointer: finding.pointer.as_deref(),
+                cause: finding.cause,
+                class: finding.class.map(ErrorClass::words),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The session with its items and calls.
+    fn history(&self, part: &mut PartWriter, prices: &Prices) -> Result<(), RowsError> {
+        let (session, of_session) = (self.session, self.of_session);
+        let usage = SessionUsage::of(session, prices, &|| false, &mut |_, _| ())?;
+        let usage = usage.unwrap_or_default();
+        let mut reader = UsageReader::new(session, prices);
+        let (mut started, mut ended): (Option<u64>, Option<u64>) = (None, None);
+        for index in 0..session.items.len() {
+            if let Some(at) = self.item(part, &mut reader, index)? {
+                started = Some(started.map_or(at, |first| first.min(at)));
+                ended = ended.max(Some(at));
+            }
+        }
+        let count = |severity| {
+            let findings = of_session.findings.iter();
+            findings
+                .filter(|finding| finding.severity == severity)
+                .count()
+        };
+        let tokens = usage.tokens;
+        let sent = tokens.sent();
+        let is_counted = usage.counted > 0;
+        part.sessions.push(SessionRow {
+            path: &self.report.path,
+            session: &of_session.name,
+            format: self.report.format,
+            agent: agent_of(self.report.format),
+            model: session.model.as_deref(),
+            target: of_session.target.word(),
+            is_active: session.active,
+            turns: of_session.turns,
+            items: of_session.items,
+            calls: of_session.calls,
+            outputs: of_session.outputs,
+            tools_known: of_session.tools_known,
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            infos: count(Severity::Info),
+            problems: of_session.problems.len(),
+            started: started.map(Time),
+            ended: ended.map(Time),
+            model_ms: usage.model,
+            tools_ms: usage.tools,
+            waiting_ms: usage.waiting,
+            counted: usage.counted,
+            input_tokens: sent,
+            cached_tokens: sent.map(|_| tokens.cached),
+            written_tokens: sent.map(|_| tokens.written + tokens.written_1h),
+            output_tokens: is_counted.then_some(tokens.output),
+            cost_usd: usage.cost.map(Cost::dollars),
+            recorded_costs: usage.recorded_costs,
+            without_price: usage.without_price,
+        })?;
+        Ok(())
+    }
+
+    /// An item, and the call that it may be; gives when it was recorded.
+    fn item(
+        &self,
+        part: &mut PartWriter,
+        reader: &mut UsageReader<'_>,
+        index: usize,
+    ) -> Result<Option<u64>, RowsError> {
+        let session = self.session;
+        let item = &session.items[index];
+        let (path, name) = (&*self.report.path, &*self.of_session.name);
+        let time = reader.item_time(index)?;
+        let call_id = session.call_id(item)?;
+        let is_output = matches!(item.kind, Kind::Output | Kind::HostedOutput);
+        let is_error = match is_output {
+            true => Some(reports_failure(session, item)?),
+            false => None,
+        };
+        part.items.push(ItemRow {
+            path,
+            session: name,
+            item: index + 1,
+            turn: item.turn + 1,
+            kind: item.kind.word(),
+            tool: some(session.name(item)),
+            call_id: some(&call_id),
+            bytes: item.span.len(),
+            offset: position_of(self.recording, session, index),
+            time: time.map(Time),
+            is_error,
+        })?;
+        if !matches!(item.kind, Kind::Call | Kind::HostedCall) {
+            return Ok(time);
+        }
+        let partner = session.pairing.partner(index);
+        let output = partner.and_then(|partner| session.items.get(partner));
+        let body = body_of(item, &session.bytes(item)?).ok();
+        part.calls.push(CallRow {
+            path,
+            session: name,
+            item: index + 1,
+            turn: item.turn + 1,
+            kind: item.kind.word(),
+            tool: some(session.name(item)),
+            call_id: some(&call_id),
+            arguments_bytes: body.map(|body| body.arguments.as_written().len()),
+            status: status(session.pairing.standing(index)),
+            output_item: partner.map(|partner| partner + 1),
+            result_bytes: output.map(|output| output.span.len()),
+            is_error: output
+                .map(|output| reports_failure(session, output))
+                .transpose()?,
+            started: reader.call_start(index)?.map(Time),
+            took_ms: reader.call_duration(index)?,
+        })?;
+        Ok(time)
+    }
+}
