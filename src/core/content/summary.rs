@@ -1,5 +1,5 @@
-//! What a call does, in one line, as its agent's own program would say it: `Bash(npm run dev)`,
-//! `Read(src/app/page.tsx)`, `search_flights(JFK, LIS)`.
+//! What a call does, in one line: that of a coding agent's own tool as its program would say it, `Bash(npm run dev)`,
+//! `Read(src/app/page.tsx)`; any other with its arguments, `search_flights(from: JFK, to: LIS)`.
 
 use super::diff::patched_paths;
 use crate::json::complete;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub struct CallSummary {
     /// The tool as people call it.
     pub name: String,
-    /// The argument that matters; a line of text from outside.
+    /// The argument that matters, or those that the tool was called with; a line of text from outside.
     pub argument: String,
     /// Whether the argument is a path, whose end says most.
     pub is_path: bool,
@@ -20,8 +20,9 @@ pub struct CallSummary {
 
 /// Most bytes of an argument that are looked at: more than a row shows.
 const LONGEST: usize = 400;
-/// Most values of a call of an unknown tool.
-const VALUES: usize = 4;
+/// Most arguments of a call of an unknown tool, and most bytes of each.
+const VALUES: usize = 6;
+const VALUE: usize = 60;
 
 /// Arguments by tool, the first that is there. Names as the programs write them, compared without case and
 /// underscores.
@@ -86,6 +87,25 @@ const PATHS: &[&str] = &[
     "target_file",
     "notebook_path",
     "dir_path",
+];
+
+/// Tools that coding agents change files with: which file says enough in a line.
+const WRITERS: &[&str] = &[
+    "write",
+    "edit",
+    "multiedit",
+    "writefile",
+    "editfile",
+    "createfile",
+    "deletefile",
+    "replace",
+    "replaceinfile",
+    "searchreplace",
+    "strreplace",
+    "writetofile",
+    "applypatch",
+    "applydiff",
+    "insertcontent",
 ];
 
 /// Tools whose result is what was there anyway: its size says enough.
@@ -197,13 +217,14 @@ fn argument_of(tool: &str, arguments: &str) -> (String, bool) {
         .iter()
         .find(|(names, _)| names.contains(&name.as_str()));
     let own = own.map_or(&[][..], |(_, keys)| keys);
-    let shown = own.iter().chain(TELLING).find_map(|key| {
+    let telling = own.iter().chain(TELLING).find_map(|key| {
         let text = words_of(members.get(*key)?)?;
-        Some((text, PATHS.contains(key)))
+        Some((*key, text))
     });
-    match shown {
-        Some(shown) if !own.is_empty() || shown.1 || members.len() <= VALUES => shown,
-        _ => (values(&members), false),
+    let is_known = !own.is_empty() || [READERS, WRITERS].iter().any(|it| it.contains(&&*name));
+    match telling {
+        Some((key, text)) if is_known || members.len() == 1 => (text, PATHS.contains(&key)),
+        telling => (named(&members, telling.map(|(key, _)| key)), false),
     }
 }
 
@@ -281,7 +302,7 @@ fn steps_of(members: &Map<String, Value>) -> Option<Vec<PlanStep>> {
 /// How many steps of a plan are done, and the one under way.
 fn plan(members: &Map<String, Value>) -> String {
     let Some(steps) = steps_of(members) else {
-        return values(members);
+        return named(members, None);
     };
     let in_state = |state: StepState| steps.iter().filter(move |step| step.state == state);
     let (done, all) = (in_state(StepState::Done).count(), steps.len());
@@ -292,12 +313,26 @@ fn plan(members: &Map<String, Value>) -> String {
 }
 
 /// The first values, as a call would be written.
-fn values(members: &Map<String, Value>) -> String {
-    let words = members.values().filter_map(words_of);
-    let words: Vec<String> = words
-        .map(|words| beginning(&words, 60))
-        .take(VALUES)
-        .collect();
+/// Arguments with their names; first and without its name the one that tells most, and so is the only one.
+fn named(members: &Map<String, Value>, telling: Option<&str>) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let first = telling.and_then(|key| members.get_key_value(key));
+    let rest = members.iter().filter(|(key, _)| telling != Some(key));
+    for (key, value) in first.into_iter().chain(rest).take(VALUES) {
+        let value = match value {
+            Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+            Value::Null => "null".to_owned(),
+            value => words_of(value).unwrap_or_else(|| value.to_string()),
+        };
+        let value = beginning(&one_line(&value), VALUE);
+        words.push(match members.len() == 1 || telling == Some(key) {
+            true => value,
+            false => format!("{key}: {value}"),
+        });
+    }
+    if members.len() > VALUES {
+        words.push("…".to_owned());
+    }
     words.join(", ")
 }
 
@@ -444,7 +479,7 @@ mod tests {
             (
                 "search_flights",
                 r#"{"from":"JFK","to":"LIS","seats":2,"direct":true}"#,
-                "search_flights(JFK, LIS, 2, true)",
+                "search_flights(from: JFK, to: LIS, seats: 2, direct: true)",
             ),
             (
                 "mcp__github__create_issue",
@@ -454,9 +489,24 @@ mod tests {
             (
                 "book",
                 r#"{"trip":{"from":"JFK","to":"LIS"},"legs":[{"day":1,"by":"air"},{"day":2}]}"#,
-                "book({from: JFK, to: LIS}, 2 entries: {day: 1, by: air})",
+                "book(trip: {from: JFK, to: LIS}, legs: 2 entries: {day: 1, by: air})",
             ),
             ("get_weather", "{}", "get_weather()"),
+            (
+                "start_print",
+                r#"{"file":"bracket-v4","printer":"ender"}"#,
+                "start_print(bracket-v4, printer: ender)",
+            ),
+            (
+                "send",
+                r#"{"host":"db1","command":"restart","note":"","by":null}"#,
+                "send(restart, host: db1, note: \"\", by: null)",
+            ),
+            (
+                "many",
+                r#"{"a":1,"b":2,"c":3,"d":[],"e":{},"f":6,"g":7}"#,
+                "many(a: 1, b: 2, c: 3, d: [], e: {}, f: 6, …)",
+            ),
             ("rate", r#"{"loans": 4.1/100"#, r#"rate({"loans": 4.1/100)"#),
             (
                 "Write",

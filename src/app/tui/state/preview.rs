@@ -63,9 +63,9 @@ fn read(session: &Session, item: &Item, folder: &str, buffer: &mut Vec<u8>) -> S
     let text = match &body {
         Ok(body) if is_call(item) => {
             let summary = summarize_call(session.name(item), body.arguments.as_written());
-            Cow::Owned(match summary.is_path && !folder.is_empty() {
-                true => summary.argument.replace(folder, ""),
-                false => summary.argument,
+            Cow::Owned(match folder {
+                "" => summary.argument,
+                folder => summary.argument.replace(folder, ""),
             })
         }
         Ok(body) if is_prose(item.kind) => Cow::Owned(in_one_line(&body.text)),

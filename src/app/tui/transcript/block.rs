@@ -427,7 +427,7 @@ impl<'a> Block<'a> {
         let arguments = body.arguments.as_written();
         let tool = self.session().name(self.item).to_owned();
         let mut summary = summarize_call(&tool, arguments);
-        if summary.is_path && !self.page.folder.is_empty() {
+        if !self.page.folder.is_empty() {
             summary.argument = summary.argument.replace(self.page.folder, "");
         }
         let diffs = match self.page.mode {

@@ -215,11 +215,18 @@ fn count_places(state: &mut State, counting: Counting) {
     }
 }
 
-/// The tool and the argument of a call as the transcript writes it: `Bash(cargo test)`.
+/// The tool of a call as the transcript writes it, and a text in it: the argument of `Bash(cargo test)`, the value of
+/// the first one in `book(from: JFK, to: LIS)`, the name in `Read(`.
 fn parts_of_call(text: &str) -> Option<(&str, &str)> {
-    let (name, argument) = text.trim().split_once('(')?;
-    let argument = argument.strip_suffix(')').unwrap_or(argument).trim();
-    (!argument.is_empty()).then_some((name, argument))
+    let (name, arguments) = text.trim().split_once('(')?;
+    let arguments = arguments.strip_suffix(')').unwrap_or(arguments).trim();
+    let is_key = |key: &str| !key.contains(|letter: char| letter.is_whitespace() || letter == '"');
+    let within = match arguments.split_once(": ") {
+        _ if arguments.is_empty() => name.rsplit('.').next()?,
+        Some((key, values)) if is_key(key) => values.split(", ").next()?,
+        _ => arguments,
+    };
+    (!within.is_empty()).then_some((name, within))
 }
 
 /// Looks for the argument in the calls of a tool, whose title is in no file as the transcript writes it; false where
@@ -256,7 +263,10 @@ pub(super) fn found(state: &mut State, found: Option<(Hit, bool)>) {
     let words: Vec<String> = elsewhere.into_iter().chain(wrapped).collect();
     state.says_hit = true;
     state.notice = match found {
-        None => Some("not found".to_owned()),
+        None => Some(match state.find.history().last() {
+            Some(text) => format!("not found: {text}"),
+            None => "not found".to_owned(),
+        }),
         Some(_) => Some(words.join(", ")).filter(|words| !words.is_empty()),
     };
     if let Some((hit @ Hit { place, .. }, _)) = found {
