@@ -10,7 +10,7 @@ use retake_core::formats::convert::{
     AgentProgram, Converted, Loss, LossKind, NewSession, Options, convert,
 };
 use retake_core::repair::likely;
-use retake_core::session::{Dialect, Item, Kind, Problem, Session, SourceError};
+use retake_core::session::{Dialect, Item, Kind, Problem, Session, SourceError, is_sub_agent};
 use retake_live::doctor::obstacles;
 use retake_live::report::session_names;
 use retake_live::{
@@ -43,7 +43,8 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
         warn_of_obstacles(arguments, session)?;
     }
     let converted = write(arguments, &target, session)?;
-    report(arguments, &target, &converted);
+    let has_sub_agents = opened.recording.sessions.iter().any(is_sub_agent);
+    report(arguments, &target, &converted, has_sub_agents);
     if let Some(output) = &arguments.output {
         inputs::report_tools(&inputs, &arguments.path, output);
     }
@@ -251,7 +252,12 @@ fn write_to(
     }
 }
 
-fn report(arguments: &ConvertArguments, target: &Target, converted: &Converted) {
+fn report(
+    arguments: &ConvertArguments,
+    target: &Target,
+    converted: &Converted,
+    has_sub_agents: bool,
+) {
     let mut stderr = io::stderr().lock();
     // Without stderr there is nobody to tell.
     let mut resume = target.resume(arguments.install);
@@ -259,7 +265,14 @@ fn report(arguments: &ConvertArguments, target: &Target, converted: &Converted) 
         resume = resume.map(|command| format!("cd {} && {command}", shell_word(&new.folder)));
     }
     let _ = match arguments.format {
-        LineFormat::Text => report_people(&mut stderr, arguments, target, converted, resume),
+        LineFormat::Text => report_people(
+            &mut stderr,
+            arguments,
+            target,
+            converted,
+            resume,
+            has_sub_agents,
+        ),
         LineFormat::Json => report_programs(&mut stderr, arguments, converted, resume),
     };
 }
@@ -270,6 +283,7 @@ fn report_people(
     target: &Target,
     converted: &Converted,
     resume: Option<String>,
+    has_sub_agents: bool,
 ) -> io::Result<()> {
     let items = counted(converted.items, "item");
     let to = arguments.to.word();
@@ -286,7 +300,12 @@ fn report_people(
     };
     writeln!(out, "{items} to {to}: {losses}")?;
     if let Some(folder) = folder {
-        writeln!(out, "  left out: token counts, transcripts of sub-agents")?;
+        let sub_agents = if has_sub_agents {
+            ", transcripts of sub-agents"
+        } else {
+            ""
+        };
+        writeln!(out, "  left out: token counts{sub_agents}")?;
         match arguments.cwd {
             Some(_) => writeln!(out, "  it resumes in {folder}")?,
             None => writeln!(out, "  it resumes in the current folder, {folder}")?,

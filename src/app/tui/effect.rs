@@ -23,6 +23,8 @@ pub enum Effect {
     /// Give the terminal back until the shell calls again.
     Suspend,
     Redraw,
+    /// Draw in the colours of the next theme.
+    NextTheme,
     /// Put bytes on the clipboard.
     Copy(Vec<u8>),
     /// Give a text to the operator's editor and take over what is made of it.

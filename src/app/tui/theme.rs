@@ -344,6 +344,22 @@ impl Theme {
         }
     }
 
+    /// Its word on the command line.
+    pub fn word(&self) -> &'static str {
+        let own = Variant::ALL.iter().find(|(it, _)| *it == self.variant);
+        own.map_or("", |(_, word)| word)
+    }
+
+    /// What chooses the theme after this one.
+    pub fn next(&self, wish: ThemeOptions) -> ThemeOptions {
+        let mut variants = Variant::ALL.iter().cycle();
+        variants.find(|(it, _)| *it == self.variant);
+        ThemeOptions {
+            variant: variants.next().map(|(it, _)| *it),
+            ..wish
+        }
+    }
+
     /// The theme on a terminal of true colour.
     pub fn true_colour(variant: Variant, glyphs: Glyphs) -> Self {
         let base = Self::new(variant, glyphs);
@@ -573,6 +589,22 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })
+    }
+
+    #[test]
+    fn the_next_theme_leads_through_all_of_them() {
+        let mut theme = Theme::new(Variant::Dark, Glyphs::ASCII);
+        let mut words = Vec::new();
+        for _ in Variant::ALL {
+            let wish = ThemeOptions {
+                variant: None,
+                ascii: true,
+            };
+            words.push(theme.word());
+            theme = chosen(theme.next(wish), &[]);
+        }
+        assert_eq!(words, Variant::ALL.map(|(_, word)| word));
+        assert_eq!(theme.word(), "dark");
     }
 
     #[test]

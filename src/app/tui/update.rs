@@ -187,6 +187,7 @@ pub fn obey(state: &mut State, command: Command) {
         Command::Close | Command::Quit => leaving::ask_to_leave(state, command),
         Command::Suspend => state.effects.push(Effect::Suspend),
         Command::Redraw => state.effects.push(Effect::Redraw),
+        Command::NextTheme => state.effects.push(Effect::NextTheme),
         // Of layers and of other screens.
         _ => {}
     }

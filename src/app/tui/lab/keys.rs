@@ -148,6 +148,7 @@ impl Lab {
             Command::Quit => self.ask_to_leave(Effect::Quit),
             Command::Suspend => self.effects.push(Effect::Suspend),
             Command::Redraw => self.effects.push(Effect::Redraw),
+            Command::NextTheme => self.effects.push(Effect::NextTheme),
             _ => {
                 if let Some((cursor, count)) = self.list() {
                     cursor.key(key, count);

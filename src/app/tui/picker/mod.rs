@@ -380,6 +380,7 @@ impl Picker {
             Command::Close | Command::Quit => self.effects.push(Effect::Quit),
             Command::Suspend => self.effects.push(Effect::Suspend),
             Command::Redraw => self.effects.push(Effect::Redraw),
+            Command::NextTheme => self.effects.push(Effect::NextTheme),
             _ => {
                 let before = self.cursor.get();
                 if self.cursor.key(key, self.lines.len()) {

@@ -242,8 +242,9 @@ impl Filtered for Row {
         Some(Cow::Borrowed(self.words().as_bytes()))
     }
 
+    /// Letters in order with gaps are in almost every title.
     fn row(&self) -> Cow<'_, str> {
-        Cow::Borrowed(self.words())
+        self.name.to_string_lossy()
     }
 }
 

@@ -123,6 +123,7 @@ impl ExchangeBoard {
             Command::Close | Command::Quit => self.ask_to_leave(),
             Command::Suspend => self.ask_to_suspend(),
             Command::Redraw => self.effects.push(Effect::Redraw),
+            Command::NextTheme => self.effects.push(Effect::NextTheme),
             _ => {
                 if self.cursor.key(key, self.rows.len()) {
                     self.has_moved();

@@ -2,6 +2,7 @@
 
 use super::desk::Desk;
 use super::{BROKEN_JSON, opened, press, screen};
+use crate::tui::effect::Effect;
 use crate::tui::report::Report;
 use crate::tui::tests::messages::Message;
 use std::fs;
@@ -149,6 +150,18 @@ fn a_call_is_found_as_the_transcript_writes_it_and_only_in_calls_of_that_tool() 
     desk.press("/ `shell(npm test, timeout: 1` enter")
         .sees("not found: shell(npm");
     desk.press("/ `all(npm` enter").sees("not found: all(npm");
+}
+
+#[test]
+fn the_next_theme_has_a_key_and_a_command() {
+    let mut desk = Desk::with("a.json", r#"[{"role":"user","content":"hi"}]"#);
+    desk.press("^t");
+    assert!(matches!(desk.left[..], [Effect::NextTheme]));
+    desk.press(": `theme` enter");
+    assert!(matches!(
+        desk.left[..],
+        [Effect::NextTheme, Effect::NextTheme]
+    ));
 }
 
 fn footer(desk: &Desk) -> String {
