@@ -120,11 +120,11 @@ fn occurrences(counting: &Counting, place: Place) -> usize {
     };
     let is_call = matches!(item.kind, Kind::Call | Kind::HostedCall);
     if let Some(tool) = &counting.tool {
-        let is_of_tool = is_call && session.name(item) == &**tool;
-        return match is_of_tool {
-            true => in_arguments(needle, body.arguments.as_written()),
-            false => 0,
-        };
+        if !is_call || session.name(item) != &**tool {
+            return 0;
+        }
+        let own = in_arguments(needle, body.arguments.as_written());
+        return own.max(needle.ranges_in(tool).len());
     }
     let name = match is_call {
         true => needle.ranges_in(session.name(item)).len(),

@@ -500,7 +500,7 @@ fn the_palette_runs_a_command_by_name_and_a_number_goes_to_that_recording() {
     let mut picker = filled();
     press(&mut picker, ":");
     assert!(screen(&picker, 80, 24).contains(" commands "));
-    press(&mut picker, "turn the order around\n");
+    press(&mut picker, "reverse the order\n");
     assert!(screen(&picker, 80, 24).contains("sort: time reversed"));
     press(&mut picker, "S:preview of\n");
     assert!(!picker.has_preview);

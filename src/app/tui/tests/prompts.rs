@@ -145,7 +145,7 @@ fn a_call_is_found_as_the_transcript_writes_it_and_only_in_calls_of_that_tool() 
     let mut desk = Desk::with("a.json", &history.to_string());
     desk.press("/ `bash(npm` enter").sees("1/1");
     assert_eq!(desk.state.turn(), 2);
-    desk.press("/ `bash(` enter").sees("1/1");
+    desk.press("g / `bash(` enter").misses("not found");
     assert_eq!(desk.state.turn(), 2);
     desk.press("/ `shell(npm test, timeout: 1` enter")
         .sees("not found: shell(npm");
