@@ -285,7 +285,7 @@ impl Report {
         }
         let tools = match totals.parallel {
             2.. => format!(
-                "tools {} in {}, up to {} in parallel",
+                "tools: {} of work in {} of clock time (up to {} at once)",
                 duration(totals.tools),
                 duration(totals.tools_elapsed),
                 totals.parallel
@@ -294,6 +294,7 @@ impl Report {
         };
         let parts = [
             (totals.model, format!("model {}", duration(totals.model))),
+            (totals.held, format!("held {}", duration(totals.held))),
             (totals.tools, tools),
             (
                 totals.waiting,
@@ -316,7 +317,7 @@ impl Report {
             let count = replies(totals.without_price);
             self.sentence(&match models.is_empty() {
                 true if !totals.models.is_empty() => {
-                    format!("no cost for {count}: what was sent is not counted")
+                    format!("cost unknown for {count}: the recording has no input token count")
                 }
                 true => format!("no price for {count}: the recording does not name the model"),
                 false => format!(

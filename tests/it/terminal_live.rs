@@ -257,7 +257,7 @@ fn who_leaves_a_run_reads_where_it_is_and_finds_it_there_under_its_agent_s_name(
     press(&mut terminal, 'Q');
     sees(
         &mut terminal,
-        "the run is in run.jsonl; `retake run.jsonl` opens it again",
+        "the run is in run.jsonl: reopen with `retake run.jsonl`; c continues a run that has not ended",
     );
     assert!(terminal.wait_exit().unwrap().success());
 

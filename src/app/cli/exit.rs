@@ -182,14 +182,14 @@ pub(super) fn refused(error: impl ToString) -> Failure {
 }
 
 /// Says on stderr where something was written that can be opened again.
-pub(super) fn report_where(what: &str, path: &std::path::Path) {
+pub(super) fn report_where(what: &str, path: &std::path::Path, hint: &str) {
     let name = path.to_string_lossy();
     let named = safe_line(&name);
     let quoted = shell_word(&name);
     // Without stderr there is nobody to tell.
     let _ = writeln!(
         io::stderr(),
-        "{what} is in {named}; `retake {quoted}` opens it again"
+        "{what} is in {named}: reopen with `retake {quoted}`{hint}"
     );
 }
 

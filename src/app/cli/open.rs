@@ -65,7 +65,8 @@ pub(super) fn open_run(
         ..OpenArguments::default()
     };
     let exit = open(&arguments, Staged::new(run))?;
-    report_where("the run", journal);
+    let hint = "; c continues a run that has not ended";
+    report_where("the run", journal, hint);
     Ok(exit)
 }
 

@@ -15,7 +15,7 @@ use crate::tui::transcript::print::columns_of_stdout;
 use crate::usage::{LISTED, NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
 use crate::words::label_for_people;
 use ranking::{RankedUsage, ranking};
-use retake_core::session::{Session, is_sub_agent, sub_agents_of};
+use retake_core::session::{Flags, Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage, UsageOrder};
 use retake_live::inspect::first_words;
 use retake_live::report::session_names;
@@ -114,7 +114,9 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
                 let named = names.iter().zip(sessions).enumerate();
                 let shown = named.filter(|(place, _)| wanted.is_none_or(|wanted| wanted == *place));
                 for (place, (name, (session, (totals, replies)))) in shown {
-                    sum.add(totals, is_sub_agent(session));
+                    if !repeats(&recording.sessions, place) {
+                        sum.add(totals, is_sub_agent(session));
+                    }
                     let calls = nested_calls(&recording.sessions, &nested, place);
                     let caller = |agent| calls.iter().find(|(_, it)| *it == agent).map(|it| it.0);
                     let of_file = sub_agents_of(&recording.sessions, place).into_iter();
@@ -197,6 +199,21 @@ struct Counted<'a> {
     replies: &'a Replies,
     /// Its sub-agents.
     nested: Vec<NestedUsage<'a>>,
+}
+
+/// Whether a session has no reply that an earlier one of a proxy's journal has not: the other side of its exchanges.
+fn repeats(sessions: &[Session], place: usize) -> bool {
+    let session = &sessions[place];
+    if session.active || session.format != "retake-journal" {
+        return false;
+    }
+    let replies = |session: &Session| -> BTreeSet<u32> {
+        let items = session.items.iter();
+        let replies = items.filter(|item| item.flags.has(Flags::STARTS_REPLY));
+        replies.map(|item| item.record).collect()
+    };
+    let known: BTreeSet<u32> = sessions[..place].iter().flat_map(replies).collect();
+    replies(session).is_subset(&known)
 }
 
 fn one_line(text: &str) -> String {
@@ -329,6 +346,7 @@ impl UsageWriter<'_> {
                 sub_agents: nested.len(),
                 tokens: all.tokens.into(),
                 model_ms: all.model,
+                held_ms: all.held,
                 tools_ms: all.tools,
                 cost_usd: all.cost.map(Cost::dollars),
             }
@@ -341,6 +359,7 @@ impl UsageWriter<'_> {
             counted: totals.counted,
             tokens: totals.tokens.into(),
             model_ms: totals.model,
+            held_ms: totals.held,
             tools_ms: totals.tools,
             waiting_ms: totals.waiting,
             span_ms: totals.span,
@@ -448,6 +467,7 @@ enum UsageRecord<'a> {
         #[serde(flatten)]
         tokens: TokenCounts,
         model_ms: u64,
+        held_ms: u64,
         tools_ms: u64,
         waiting_ms: u64,
         span_ms: Option<u64>,
@@ -503,6 +523,7 @@ struct WithSubAgents {
     #[serde(flatten)]
     tokens: TokenCounts,
     model_ms: u64,
+    held_ms: u64,
     tools_ms: u64,
     cost_usd: Option<f64>,
 }

@@ -372,7 +372,7 @@ pub const KEYMAP: &[Binding] = &[
     row("T", C::Takes, PANES, Group::Recover, "the takes and their differences").alias(&["diff", "compare", "history", "versions"]),
     row("W", C::Lab, PANES, Group::Recover, "the wording lab: which words help the model, counted over many samples").alias(&["lab", "wording lab", "compare wordings", "experiment"]),
     row("I", C::Intercept, PANES, Group::Live, "switch the proxy's interception on or off"),
-    row("v", C::Views, PANES, Group::Live, "held exchange: what the agent sees, or what the provider sees"),
+    row("v", C::Views, PANES, Group::Live, "exchange: what the agent sees, or what the provider sees"),
     row("b", C::Break, PANES, Group::Live, "set a breakpoint on the item under the cursor").alias(&["break", "b", "tbreak"]),
     row("B", C::Breakpoints, PANES, Group::Live, "all breakpoints: on or off, once, delete, add").alias(&["info breakpoints", "info b", "delete", "disable", "enable"]),
     row(".", C::StepRun, PANES, Group::Live, "step: one model request, or the tools of one reply").in_footer(0, "step").alias(&["step", "s", "stepi"]),

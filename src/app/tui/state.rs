@@ -296,6 +296,16 @@ impl State {
         }
     }
 
+    /// Whether the exchange that is open is over, and was not the same for its agent and for its provider.
+    pub fn has_two_sides(&self) -> bool {
+        let is_read = self.exchange.as_ref().is_some_and(|open| !open.is_seat);
+        let sessions = self
+            .document
+            .as_ref()
+            .map_or(0, |it| it.recording.sessions.len());
+        is_read && sessions > 1
+    }
+
     /// The session that is shown.
     pub fn session(&self) -> Option<&Session> {
         self.document.as_ref()?.session(self.session)

@@ -155,6 +155,7 @@ impl TimelinePage {
                 facts.join("  ")
             }
             (Some(Activity::Waiting), _) => "waiting for you".to_owned(),
+            (Some(Activity::Held), _) => "held for a decision".to_owned(),
             (Some(Activity::Tool(_) | Activity::Model), None) | (None, _) => String::new(),
         };
         (before, words)
@@ -167,6 +168,7 @@ fn name_of(lane: &Lane) -> String {
         Activity::Model => "model".to_owned(),
         Activity::Tool(tool) => display_name(tool),
         Activity::Waiting => "waiting for you".to_owned(),
+        Activity::Held => "held".to_owned(),
     }
 }
 

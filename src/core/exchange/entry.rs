@@ -36,8 +36,11 @@ pub struct ExchangeEntry<'a> {
     pub retries: u32,
     /// Bytes of the request and of the reply, as they went over the wire.
     pub bytes: [u64; 2],
-    /// Milliseconds until the first byte of the reply, and until its end.
+    /// Milliseconds until the first byte of the reply, and until its end, without those of `held_ms`.
     pub ms: [Option<u64>; 2],
+    /// Milliseconds in which a decision about the request was awaited, and one about the reply.
+    #[serde(skip_serializing_if = "is_never")]
+    pub held_ms: [u64; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<&'a ExchangeEnding>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +154,7 @@ impl<'a> ExchangeEntry<'a> {
             retries: seen.retries,
             bytes: [seen.sent, seen.received],
             ms: [seen.first_ms, seen.total_ms],
+            held_ms: seen.held_ms,
             ending,
             holding: holding.map(|holding| HoldingEntry {
                 since: holding.since_ms,
@@ -228,4 +232,8 @@ pub enum SocketSide {
 #[allow(clippy::trivially_copy_pass_by_ref)] // the signature is serde's
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+fn is_never(held_ms: &[u64; 2]) -> bool {
+    *held_ms == [0, 0]
 }

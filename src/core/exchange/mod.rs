@@ -18,4 +18,5 @@ pub mod views;
 
 pub use seen::{
     AgentHas, ExchangeEnding, ExchangeFinding, ExchangeId, ExchangePhase, ExchangeSummary, Holding,
+    Rewritten,
 };

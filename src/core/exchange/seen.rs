@@ -48,10 +48,17 @@ pub struct ExchangeSummary {
     pub sent: u64,
     /// Bytes of the reply so far.
     pub received: u64,
-    /// Milliseconds until the first byte of the reply.
+    /// Milliseconds until the first byte of the reply, without those in which a decision was awaited.
     pub first_ms: Option<u64>,
-    /// Milliseconds until its end.
+    /// Milliseconds until its end, counted likewise.
     pub total_ms: Option<u64>,
+    /// Milliseconds in which a decision about the request was awaited, and one about the reply.
+    pub held_ms: [u64; 2],
+    /// Since when a decision is awaited, in milliseconds since 1970; none while the upstream is called again.
+    #[serde(skip)]
+    pub held_since_ms: Option<u64>,
+    #[serde(skip)]
+    pub rewritten: Rewritten,
     #[serde(skip)]
     pub phase: ExchangePhase,
     /// What was found, the worst first.
@@ -59,6 +66,34 @@ pub struct ExchangeSummary {
     pub found: Vec<ExchangeFinding>,
     /// What the operator should know of it: a stream that was cut, a body that cannot be decoded.
     pub notes: Vec<String>,
+}
+
+impl ExchangeSummary {
+    /// How long decisions were awaited until a moment, in milliseconds.
+    pub fn held_until(&self, now: u64) -> u64 {
+        let current = self
+            .held_since_ms
+            .map_or(0, |since| now.saturating_sub(since));
+        self.held_ms.iter().sum::<u64>() + current
+    }
+}
+
+/// What of an exchange did not pass as it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rewritten {
+    /// The request was changed as an earlier one of the conversation was, without another decision.
+    pub again: bool,
+    /// The request, by a decision about it.
+    pub request: bool,
+    /// The reply, by a decision about it.
+    pub reply: bool,
+}
+
+impl Rewritten {
+    /// Whether the provider got another request than the agent's, or the agent another reply than the provider's.
+    pub fn any(self) -> bool {
+        self.again || self.request || self.reply
+    }
 }
 
 /// Something that was found in an exchange.

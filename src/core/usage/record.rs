@@ -24,6 +24,8 @@ pub(super) struct Envelope {
     pub(super) took: Option<u64>,
     /// How long the provider took for its reply, in milliseconds.
     pub(super) replied_in: Option<u64>,
+    /// How long a decision about its request was awaited, and one about its reply, in milliseconds.
+    pub(super) held: [u64; 2],
     /// Where the requests of an exchange are, in the record: what they repeat is not what its reply took.
     requests: Vec<Range<u64>>,
 }
@@ -132,6 +134,16 @@ impl<'a> Envelopes<'a> {
                     cursor.array(|cursor| {
                         let number = String::from_utf8_lossy(cursor.raw()?).parse().ok();
                         envelope.replied_in = number.or(envelope.replied_in);
+                        Ok(())
+                    })?;
+                }
+                (b"held_ms", Some(b'[')) => {
+                    let mut parts = envelope.held.iter_mut();
+                    cursor.array(|cursor| {
+                        let number = String::from_utf8_lossy(cursor.raw()?).parse();
+                        if let (Some(part), Ok(number)) = (parts.next(), number) {
+                            *part = number;
+                        }
                         Ok(())
                     })?;
                 }

@@ -8,6 +8,8 @@ use std::ops::Range;
 pub enum Activity {
     /// The model answered.
     Model,
+    /// A proxy awaited a decision.
+    Held,
     /// A tool of this name ran.
     Tool(String),
     /// The user was waited for.
@@ -44,7 +46,7 @@ pub struct Timeline {
     pub start: u64,
     /// How long it is, in milliseconds.
     pub span: u64,
-    /// The model, then tools, those that took longest first, then the user.
+    /// The model, then holds, then tools, those that took longest first, then the user.
     pub lanes: Vec<Lane>,
     /// In the order in which they begin; of very many the longest.
     pub bars: Vec<Bar>,
@@ -104,7 +106,7 @@ impl Timeline {
         self.bars.truncate(BARS);
     }
 
-    /// Puts the model first and the user last, and the bars in the order in which they begin.
+    /// Puts the model and holds first and the user last, and the bars in the order in which they begin.
     pub(super) fn sort(&mut self) {
         self.keep_longest();
         let mut order: Vec<usize> = (0..self.lanes.len()).collect();
@@ -112,8 +114,9 @@ impl Timeline {
             let lane = &self.lanes[*lane];
             let place = match lane.activity {
                 Activity::Model => 0,
-                Activity::Tool(_) => 1,
-                Activity::Waiting => 2,
+                Activity::Held => 1,
+                Activity::Tool(_) => 2,
+                Activity::Waiting => 3,
             };
             (place, Reverse(lane.took))
         });

@@ -35,6 +35,8 @@ pub struct SessionUsage {
     pub models: Vec<(Arc<str>, usize)>,
     /// While the model answered.
     pub model: u64,
+    /// While a proxy awaited decisions about requests and replies.
+    pub held: u64,
     /// While tools ran; of those that ran side by side each on its own.
     pub tools: u64,
     /// While at least one tool ran.
@@ -204,7 +206,13 @@ impl SessionUsage {
                 Speaker::Model => {
                     totals.add_reply(turn, &usage, last, idle);
                     if let Some((end, took)) = usage.ended.zip(usage.took) {
-                        timeline.add(Activity::Model, end, took, found.items().start);
+                        let item = found.items().start;
+                        let [request, reply] = usage.held;
+                        let answered = end.saturating_sub(reply);
+                        timeline.add(Activity::Held, end, reply, item);
+                        timeline.add(Activity::Model, answered, took, item);
+                        let asked = answered.saturating_sub(took);
+                        timeline.add(Activity::Held, asked, request, item);
                     }
                     each(turn, &usage);
                     last = usage.tokens.or(last);
@@ -324,6 +332,7 @@ impl SessionUsage {
             }
         }
         self.model += other.model;
+        self.held += other.held;
         self.tools += other.tools;
         self.tools_elapsed += other.tools_elapsed;
         self.parallel = self.parallel.max(other.parallel);
@@ -354,6 +363,7 @@ impl SessionUsage {
         idle: Option<u64>,
     ) {
         self.model += usage.took.unwrap_or(0);
+        self.held += usage.held.iter().sum::<u64>();
         if let Some(model) = usage.model.as_ref().filter(|model| !model.is_empty()) {
             match self.models.iter_mut().find(|(known, _)| known == model) {
                 Some((_, replies)) => *replies += 1,

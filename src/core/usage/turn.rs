@@ -20,6 +20,8 @@ pub struct TurnUsage {
     pub gap: Option<u64>,
     /// How long the model took to answer. Milliseconds.
     pub took: Option<u64>,
+    /// How long a proxy awaited a decision about the request, and one about the answer. Milliseconds.
+    pub held: [u64; 2],
     /// When the answer was there.
     pub ended: Option<u64>,
     /// The model that answered.
@@ -100,7 +102,10 @@ impl<'a> UsageReader<'a> {
         let envelope = self.envelopes.of(item)?;
         // An exchange is one record: it holds the request and the reply.
         let later = envelope.replied_in.filter(|_| item.kind.is_from_model());
-        let at = envelope.at.map(|at| at + later.unwrap_or(0));
+        let held = envelope.held.iter().sum::<u64>();
+        let at = envelope
+            .at
+            .map(|at| at + later.map_or(0, |later| later + held));
         Ok(at.or_else(|| self.time_in_run(item)))
     }
 
@@ -162,6 +167,7 @@ impl<'a> UsageReader<'a> {
             accumulated = envelope.accumulated_cost.or(accumulated);
             usage.model = envelope.model.or(usage.model);
             usage.took = envelope.replied_in.or(usage.took);
+            usage.held = envelope.held;
         }
         if let Some(now) = accumulated.filter(|_| usage.cost.is_none()) {
             let cost = now.without(self.accumulated_before(items.start)?);
@@ -507,6 +513,27 @@ mod tests {
         let reply = UsageReader::new(&session, &prices).turn(1).unwrap();
         assert_eq!((reply.at, reply.took), (Some(1_001_500), Some(1500)));
         assert_eq!(reply.cost.unwrap().all.to_string(), "$0.002");
+    }
+
+    #[test]
+    fn what_a_proxy_waited_for_a_decision_is_not_the_time_of_the_model() {
+        let line = crate::formats::retake_journal::encode_line(
+            1,
+            r#"{"type":"exchange","id":1,"at":1000000,"dialect":"chat","ms":[20,1500],"held_ms":[30000,4000],"request":{"model":"m","messages":[{"role":"user","content":"hi"}]},"response":{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}}"#,
+        );
+        let header = crate::formats::retake_journal::encode_header();
+        let session = read("retake-journal", &(header + &line));
+        let prices = Prices::default();
+        let totals = crate::usage::SessionUsage::of(&session, &prices, &|| false, &mut |_, _| ());
+        let totals = totals.unwrap().unwrap();
+        let times = (totals.span, totals.model, totals.held);
+        assert_eq!(times, (Some(35_500), 1_500, 34_000));
+        let bars = totals.timeline.bars.iter();
+        let bars: Vec<_> = bars.map(|bar| (bar.lane, bar.start, bar.took)).collect();
+        assert_eq!(
+            bars,
+            [(1, 0, 30_000), (0, 30_000, 1_500), (1, 31_500, 4_000)]
+        );
     }
 
     #[test]

@@ -47,6 +47,8 @@ fn a_policy_repairs_a_request_before_it_leaves_and_the_same_again_in_silence() {
                 asked[0]
             );
             assert_eq!(stage.ending(1), ExchangeEnding::Mended);
+            let rewritten = stage.seen(1).unwrap().rewritten;
+            assert!(rewritten.request && !rewritten.reply, "{rewritten:?}");
             let decided = stage.decided().len();
             assert_eq!(decided, 1);
             // The agent repeats what was broken.
@@ -61,7 +63,8 @@ fn a_policy_repairs_a_request_before_it_leaves_and_the_same_again_in_silence() {
             );
             assert_eq!(stage.ending(2), ExchangeEnding::Passed);
             assert_eq!(stage.decided().len(), decided, "it was repaired in silence");
-            assert!(!stage.seen(2).unwrap().notes.is_empty());
+            let second = stage.seen(2).unwrap();
+            assert!(!second.notes.is_empty() && second.rewritten.again);
         }
     }
 }
@@ -88,6 +91,24 @@ fn a_request_that_is_to_pass_as_it_is_passes() {
             "{found:?}"
         );
     }
+}
+
+#[test]
+fn what_a_decision_takes_is_counted_apart_from_what_the_upstream_takes() {
+    const DECIDES: u64 = 400;
+    let way = (Dialect::Chat, false);
+    let stage = Stage::attended(upstream(vec![http(way.0, way.1, &turn("1", "Warm.", &[]))]));
+    let mut client = stage.send(&forgetful(way), "");
+    stage.held(1);
+    std::thread::sleep(std::time::Duration::from_millis(DECIDES));
+    stage.command(&ProxyCommand::ReleaseAll);
+    client.receive(PATIENCE);
+    let over = stage.over(1);
+    assert!(
+        over.held_ms[0] >= DECIDES && over.held_ms[1] == 0,
+        "{over:?}"
+    );
+    assert!(over.total_ms.is_some_and(|took| took < DECIDES), "{over:?}");
 }
 
 #[test]

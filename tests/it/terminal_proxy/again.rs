@@ -62,7 +62,7 @@ fn the_reply_behind_a_mended_request_is_held_opened_and_mended() {
     desk.press('s');
     desk.sees("take the suggestion");
     desk.enter();
-    desk.sees("fixed: the agent got the corrected reply");
+    desk.sees("fixed: the request and the reply were corrected");
     let body = client.body();
     assert!(body.contains("\"search_flights\""), "{body}");
     assert!(!body.contains("serch_flights"), "{body}");

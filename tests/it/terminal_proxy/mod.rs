@@ -129,7 +129,7 @@ impl Desk {
     fn quit(mut self) {
         // An exchange that was decided a moment ago gives its place to the list.
         self.sees("Exchanges");
-        self.lacks(" held");
+        self.lacks("● held");
         self.press('q');
         self.sees("Quit?");
         self.press('y');

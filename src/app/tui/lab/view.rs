@@ -116,7 +116,7 @@ impl Lab {
         };
         let phase = match table.board.phase {
             // The reason for the end is below.
-            LabPhase::Ended(_) => "over".to_owned(),
+            LabPhase::Ended(_) => "finished".to_owned(),
             _ => phase(&table.board),
         };
         let phase = SafeText::single_line(&phase, 40);

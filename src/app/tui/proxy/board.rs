@@ -392,11 +392,14 @@ impl ExchangeBoard {
                     true => "the request is held",
                     false => "held",
                 };
-                format!(
-                    "{what} ({}): {}",
-                    words::countdown(holding, self.now),
-                    holding.why
-                )
+                let until = match holding.until_ms {
+                    Some(_) => format!(
+                        "released unchanged in {}",
+                        words::countdown(holding, self.now)
+                    ),
+                    None => "kept alive".to_owned(),
+                };
+                format!("{what}; {until}: {}", holding.why)
             }
             // What was done about it is seen as long as the exchange is.
             (ExchangePhase::Ended(_), ..) if self.decided(seen.id).is_some() => self.outcome(seen),

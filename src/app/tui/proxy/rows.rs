@@ -34,6 +34,8 @@ pub struct ExchangeTotals {
     pub found: usize,
     /// Exchanges in the list that are under way.
     pub open: usize,
+    /// Whether a decision was awaited about any in the list.
+    pub has_holds: bool,
 }
 
 /// The exchanges, by their numbers.
@@ -109,10 +111,12 @@ impl Rows {
     fn arrange(&mut self) {
         self.shown.clear();
         let (mut held, mut found, mut open) = (0, 0, 0);
+        let mut has_holds = false;
         for (index, row) in self.rows.iter().enumerate() {
             held += usize::from(is_held(&row.seen));
             found += usize::from(!row.seen.found.is_empty());
             open += usize::from(!is_over(&row.seen));
+            has_holds |= row.seen.held_since_ms.is_some() || row.seen.held_ms != [0, 0];
             if row.is_shown {
                 self.shown.push(index);
             }
@@ -121,6 +125,7 @@ impl Rows {
             held,
             found,
             open,
+            has_holds,
             ..self.totals
         };
     }
@@ -252,7 +257,7 @@ impl Filtered for ExchangeSummary {
         FilterTerm::field(
             "state:streaming",
             Values::Names,
-            "is in this state: asking, streaming, passed, released, fixed, cut",
+            "is in this state: asking, streaming, passed, released, fixed (also again), cut",
         ),
     ];
 

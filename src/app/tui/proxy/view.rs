@@ -170,7 +170,11 @@ impl ExchangeBoard {
             return self.view_nothing(frame, inner, theme);
         }
         let has_upstreams = self.about.upstreams.len() > 1;
-        let columns = fit(usize::from(inner.width).saturating_sub(1), has_upstreams);
+        let columns = fit(
+            usize::from(inner.width).saturating_sub(1),
+            has_upstreams,
+            self.rows.totals().has_holds,
+        );
         if area.height >= TITLED && inner.height > 1 {
             write(
                 frame,

@@ -1,6 +1,6 @@
 //! Exchanges in words: what one is doing, how it ended, times and counts. All of it holds text from outside.
 
-use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary, Holding};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary, Holding, Rewritten};
 
 /// What an exchange is doing, in few words; `now` in milliseconds since 1970.
 pub fn phase(seen: &ExchangeSummary, now: u64) -> String {
@@ -12,6 +12,9 @@ pub fn phase(seen: &ExchangeSummary, now: u64) -> String {
         ExchangePhase::Held(holding) => held_for(holding, now),
         ExchangePhase::AskingAgain(holding) if holding.is_gone => "client gone".to_owned(),
         ExchangePhase::AskingAgain(_) => "retrying".to_owned(),
+        ExchangePhase::Ended(ExchangeEnding::Passed) if seen.rewritten.again => {
+            "fixed again".to_owned()
+        }
         ExchangePhase::Ended(ending) => ended(ending).to_owned(),
     }
 }
@@ -83,13 +86,22 @@ pub fn is_trouble(ending: &ExchangeEnding) -> bool {
 /// What came of an exchange for its agent, in a sentence. `decided` is the last decision about it.
 pub fn outcome(seen: &ExchangeSummary, decided: Option<&str>) -> String {
     let what = match &seen.phase {
+        ExchangePhase::Ended(ExchangeEnding::Passed) if seen.rewritten.again => {
+            "fixed again: the provider got the request corrected as before".to_owned()
+        }
         ExchangePhase::Ended(ExchangeEnding::Passed) => "the agent got the reply".to_owned(),
         ExchangePhase::Ended(ExchangeEnding::Released { by }) if decided.is_none() => {
             format!("released unchanged by {by}")
         }
         ExchangePhase::Ended(ExchangeEnding::Released { .. }) => "released unchanged".to_owned(),
         ExchangePhase::Ended(ExchangeEnding::Mended) => {
-            "fixed: the agent got the corrected reply".to_owned()
+            let Rewritten { request, reply, .. } = seen.rewritten;
+            let what = match (request, reply) {
+                (true, true) => "the request and the reply were corrected",
+                (true, false) => "the provider got the corrected request",
+                (false, _) => "the agent got the corrected reply",
+            };
+            format!("fixed: {what}")
         }
         ExchangePhase::Ended(ExchangeEnding::Refused { why }) => {
             format!("refused: the agent got an error: {why}")
@@ -177,6 +189,40 @@ mod tests {
         assert_eq!(phase(&held(false, Some(272_000)), 900_000), "held 0:00");
         assert_eq!(phase(&held(true, Some(3_661_000)), 0), "held 1:01:01");
         assert_eq!(phase(&held(false, None), 0), "held");
+    }
+
+    #[test]
+    fn what_was_fixed_is_named_and_what_was_fixed_before_did_not_pass() {
+        let ended = |ending, rewritten| ExchangeSummary {
+            phase: ExchangePhase::Ended(ending),
+            rewritten,
+            ..ExchangeSummary::default()
+        };
+        let mended = |request, reply| {
+            let again = false;
+            let rewritten = Rewritten {
+                again,
+                request,
+                reply,
+            };
+            outcome(&ended(ExchangeEnding::Mended, rewritten), None)
+        };
+        assert!(mended(true, false).ends_with("fixed: the provider got the corrected request"));
+        assert!(mended(false, true).ends_with("fixed: the agent got the corrected reply"));
+        let both = "fixed: the request and the reply were corrected";
+        assert!(mended(true, true).ends_with(both));
+        let again = Rewritten {
+            again: true,
+            ..Rewritten::default()
+        };
+        assert_eq!(
+            phase(&ended(ExchangeEnding::Passed, again), 0),
+            "fixed again"
+        );
+        assert_eq!(
+            phase(&ended(ExchangeEnding::Passed, Rewritten::default()), 0),
+            "passed"
+        );
     }
 
     #[test]

@@ -179,12 +179,15 @@ fn views(state: &mut State) {
     let Some(open) = state.exchange.as_mut() else {
         return;
     };
+    if !open.is_seat {
+        return sides(state);
+    }
     if is_request(open) {
         let words = "the agent sees its own request, the provider the take: T compares them";
         return state.say(words);
     }
     if open.asked.is_none() {
-        return state.say("only a held exchange has two views");
+        return state.say("not read yet: try again");
     }
     open.is_agents_view = !open.is_agents_view;
     let is_agents = open.is_agents_view;
@@ -207,6 +210,22 @@ fn views(state: &mut State) {
         true => "what the agent sees: v shows what the provider sees",
         false => "what the provider sees: v shows what the agent sees",
     })
+}
+
+/// From the agent's side of a finished exchange to the provider's, and back: its recording has a session of each
+/// where they differ.
+fn sides(state: &mut State) {
+    if !state.has_two_sides() {
+        return state.say("nothing was changed: the agent and the provider see the same");
+    }
+    let (side, from) = (1 - state.session.min(1), state.item);
+    super::motion::open_session(state, side);
+    let last = state.session().map_or(0, |session| session.items.len());
+    state.go_to(from.min(last.saturating_sub(1)));
+    state.say(match side {
+        0 => "what the agent sent and got: v shows what the provider got and answered",
+        _ => "what the provider got and answered: v shows what the agent sent and got",
+    });
 }
 
 /// Leaves only what the agent sees, where that is wanted; to be called whenever other items are shown.

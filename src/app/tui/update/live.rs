@@ -120,15 +120,22 @@ fn settle(state: &mut State, command: engine::RunCommand) {
         }
         Some(Reason::Fault { .. }) => {
             state.notice = Some("the run is held by a finding: A releases it unchanged".to_owned());
-            state.command(command)
+            resume(state, command);
         }
         Some(Reason::MayHaveRun { .. }) => {
             state.notice = Some("r runs the call again, o supplies its output".to_owned());
-            state.command(command)
+            resume(state, command);
         }
         Some(Reason::Breakpoint { .. } | Reason::Model { .. } | Reason::Stepped) | None => {
             state.command(command)
         }
+    }
+}
+
+/// Lets a paused run go on as far as it can. A step that is refused is not kept for later.
+fn resume(state: &mut State, command: engine::RunCommand) {
+    if command != engine::RunCommand::Step {
+        state.command(command);
     }
 }
 

@@ -42,12 +42,18 @@ pub(super) fn facts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     if !client.is_empty() {
         facts.push(theme.spans(&client, theme.text));
     }
-    if open.is_seat {
-        let view = match open.is_agents_view {
+    if open.is_seat || state.has_two_sides() {
+        let is_agents = match open.is_seat {
+            true => open.is_agents_view,
+            false => state.session == 0,
+        };
+        let view = match is_agents {
             true => "agent sees",
             false => "provider sees",
         };
-        facts.push(vec![Span::styled(view, theme.dim)]);
+        // What is over has other hints in its footer.
+        let key = if open.is_seat { "" } else { " (v)" };
+        facts.push(vec![Span::styled(format!("{view}{key}"), theme.dim)]);
     }
     if let Some(decided) = open.decided.as_ref().filter(|_| !open.is_seat) {
         let words = SafeText::single_line(decided, DECIDED);

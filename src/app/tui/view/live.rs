@@ -102,7 +102,9 @@ pub(super) fn facts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
         facts.push(vec![Span::raw(turns)]);
     }
     facts.extend(words::tokens(&live.usage).map(|words| vec![Span::styled(words, theme.dim)]));
-    if !agent.model.is_empty() {
+    // What the run does is marked as scripted already.
+    let is_said = agent.is_scripted && agent.model == SCRIPTED;
+    if !agent.model.is_empty() && !is_said {
         facts.push(theme.spans(&SafeText::single_line(&agent.model, 40), theme.text));
     }
     facts

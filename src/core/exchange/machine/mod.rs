@@ -225,6 +225,17 @@ impl Exchange {
         }
     }
 
+    /// Whether a decision is awaited, and the upstream is not called meanwhile.
+    pub fn awaits_decision(&self) -> bool {
+        matches!(
+            self.state,
+            State::Held {
+                asks_again: false,
+                ..
+            }
+        )
+    }
+
     /// Whether the upstream is still to be read.
     pub fn wants_upstream(&self) -> bool {
         self.over.is_none()

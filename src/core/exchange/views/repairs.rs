@@ -94,7 +94,7 @@ impl ListRepair {
             now.insert(*place, texts.collect::<Vec<_>>());
         }
         list.replace_all(now);
-        Some("the repair of an earlier request is made here as well".to_owned())
+        Some("the same repair as in an earlier request was made".to_owned())
     }
 }
 

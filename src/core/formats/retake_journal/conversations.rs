@@ -287,6 +287,8 @@ struct Conversation {
     system: HashSet<Meaning>,
     /// The system texts of the last request.
     last_system: Meaning,
+    /// The provider's side of the last exchange whose request it got otherwise than the agent sent it.
+    sent: Option<Branch>,
 }
 
 impl Conversation {
@@ -303,7 +305,7 @@ impl Conversation {
     }
 }
 
-/// A reply that no request repeats, after the history that it answers.
+/// A reply that no request repeats, after the history that it answers, or a request as only its provider has it.
 #[derive(Debug)]
 struct Branch {
     /// The conversation that it left.
@@ -311,6 +313,8 @@ struct Branch {
     /// The exchange that the reply came in.
     number: u32,
     history: History,
+    /// What it is of that exchange, in words.
+    what: &'static str,
     /// Whether the client got another reply instead.
     was_repaired: bool,
 }
@@ -375,22 +379,41 @@ impl Conversations {
         let mut replied = History::default();
         replied.take(&part.reply, fragment, &nothing);
         let mut used = &part.reply;
-        if let Some(told) = &part.told {
-            let mut branch = conversation.history.clone();
-            if let Some(sent) = &part.sent {
-                let model = part.model.clone().map(|name| (0, Fact::Model(name)));
-                (branch.items, branch.facts) = (Vec::new(), model.into_iter().collect());
-                branch.take(sent, fragment, &nothing);
-            }
-            branch.append(std::mem::take(&mut replied));
-            replied.take(told, fragment, &nothing);
-            self.branches.push(Branch {
+        if part.told.is_some() || part.sent.is_some() {
+            let mut history = match &part.sent {
+                None => conversation.history.clone(),
+                Some(sent) => {
+                    let mut history = History::default();
+                    history
+                        .facts
+                        .extend(part.model.clone().map(|name| (0, Fact::Model(name))));
+                    history.take(sent, fragment, &nothing);
+                    history
+                }
+            };
+            history.append(replied.clone());
+            let has_another_reply = part.told.is_some();
+            let branch = Branch {
                 conversation: index,
                 number: part.heard.number,
-                history: branch,
-                was_repaired: part.heard.was_repaired,
-            });
-            used = told;
+                history,
+                what: match (&part.sent, has_another_reply) {
+                    (None, _) => "the provider's reply of exchange",
+                    (Some(_), false) => "the request that the provider got in exchange",
+                    (Some(_), true) => "what the provider got and answered in exchange",
+                },
+                was_repaired: has_another_reply && part.heard.was_repaired,
+            };
+            match &part.told {
+                // A later one repeats it.
+                None => conversation.sent = Some(branch),
+                Some(told) => {
+                    replied = History::default();
+                    replied.take(told, fragment, &nothing);
+                    self.branches.push(branch);
+                    used = told;
+                }
+            }
         }
         conversation.last = replied;
         conversation.last_number = part.heard.number;
@@ -483,6 +506,7 @@ impl Conversations {
                 conversation: index,
                 number: conversation.last_number,
                 history: branch,
+                what: "the provider's reply of exchange",
                 was_repaired: false,
             });
         }
@@ -498,6 +522,7 @@ impl Conversations {
             ends: [Meaning::NOTHING; 3],
             system: HashSet::new(),
             last_system: Meaning::NOTHING,
+            sent: None,
         });
         self.all.len() - 1
     }
@@ -533,7 +558,9 @@ impl Conversations {
             };
             assemble_folded(format, folded, context, source)
         };
+        let mut branches = self.branches;
         for (number, conversation) in (1..).zip(self.all) {
+            branches.extend(conversation.sent);
             let mut history = conversation.history;
             history.append(conversation.last);
             let label = format!("conversation {number}");
@@ -541,9 +568,9 @@ impl Conversations {
             contents.sessions.extend(built.sessions);
             contents.problems.extend(built.problems);
         }
-        for branch in self.branches {
+        for branch in branches {
             let (own, number) = (branch.conversation + 1, branch.number);
-            let label = format!("conversation {own}: the provider's reply of exchange {number}");
+            let label = format!("conversation {own}: {} {number}", branch.what);
             let built = build(dialects[branch.conversation], label, branch.history)?;
             // What is wrong with its tools was said of the conversation.
             let inactive = |session| Session {

@@ -98,11 +98,10 @@ pub(in crate::formats) fn read(
     if let Some(told) = &members.told {
         out.note(Fact::ReplacementBegins);
         read_reply(dialect, bytes, told, false, base, out)?;
-        // Only where the agent got something else does the provider's side stand apart.
-        if let Some(sent) = &members.sent {
-            out.note(Fact::SentBegins);
-            body::read_body(dialect, bytes, sent.start, base, out)?;
-        }
+    }
+    if let Some(sent) = &members.sent {
+        out.note(Fact::SentBegins);
+        body::read_body(dialect, bytes, sent.start, base, out)?;
     }
     Ok(())
 }

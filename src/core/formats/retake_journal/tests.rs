@@ -299,8 +299,36 @@ fn the_providers_side_has_the_turns_that_the_agent_has_not_seen() {
         told(&read(&text)),
         [
             "conversation 1: user assistant",
-            "conversation 1: the provider's reply of exchange 1: user assistant user call"
+            "conversation 1: what the provider got and answered in exchange 1: user assistant user call"
         ]
+    );
+}
+
+#[test]
+fn a_request_that_was_changed_on_its_way_is_the_providers_side_of_its_last_exchange() {
+    let hidden = r#"{"role":"assistant","content":"hidden"}"#;
+    let turn = |number, asked: &[&str], got: &[&str]| {
+        let sent = asks(got).replacen("\"request\"", "\"sent\"", 1);
+        let members = format!("{},{},{sent}", asks(asked), said("response", DONE));
+        exchange("exchange", number, &members)
+    };
+    let first = turn(1, &[USER, OTHER], &[USER, hidden, OTHER]);
+    let alone = [
+        "conversation 1: user user assistant",
+        "conversation 1: the request that the provider got in exchange 1: user assistant user assistant",
+    ];
+    assert_eq!(told(&read(&of_proxy(std::slice::from_ref(&first)))), alone);
+    let done = r#"{"role":"assistant","content":"done"}"#;
+    let second = turn(
+        2,
+        &[USER, OTHER, done, USER],
+        &[USER, hidden, OTHER, done, USER],
+    );
+    let both = told(&read(&of_proxy(&[first, second])));
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(
+        both[1].contains("got in exchange 2: user assistant user assistant user"),
+        "{both:?}"
     );
 }
 

@@ -111,6 +111,7 @@ impl Injected {
         let result = match self.faulty_reply(&head, &reply) {
             Ok(faulty) => {
                 self.begin_fault();
+                self.seen.rewritten.reply = matches!(faulty, FaultyReply::Changed(_));
                 self.send(&head, &reply, faulty, bodies).await
             }
             Err(why) => {

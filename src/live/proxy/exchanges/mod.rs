@@ -198,6 +198,7 @@ impl Watch for UpstreamWatcher {
             pump.seen.notes.extend(note.map(str::to_owned));
             if let Some((notes, reading)) = restored {
                 pump.seen.notes.extend(notes);
+                pump.seen.rewritten.again = true;
                 pump.send_what_is_read(reading);
             }
             let looks = intercepts && self.state.holds_requests;

@@ -1,7 +1,7 @@
 //! Drives one exchange: hears the upstream, the client, the judge, the hold and the clock, tells the machine,
 //! and does what it says.
 
-use super::state::{ExchangeMessage, Judges, UpstreamWatcher};
+use super::state::{ExchangeMessage, Judges, UpstreamWatcher, ms};
 use crate::proxy::body::{ClientPresence, UpstreamBody};
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
@@ -15,6 +15,7 @@ use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{
     REPLY_CAP, RecordedBody, RecordedExchange, RecordedHead, assemble, looks_streamed,
 };
+use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::Response;
 use hyper::body::Incoming;
@@ -268,6 +269,13 @@ impl Pump {
             ExchangeMessage::Decided(outcome) => {
                 let decision = self.decision_of(outcome);
                 self.gets_another_reply |= matches!(decision, HoldDecision::Reply { .. });
+                match &decision {
+                    HoldDecision::Request(_) => self.seen.rewritten.request = true,
+                    HoldDecision::Reply { let_pass_by, .. } => {
+                        self.seen.rewritten.reply |= let_pass_by.is_none();
+                    }
+                    _ => {}
+                }
                 self.drive(Event::Decided(decision)).await;
             }
             ExchangeMessage::Hold(HoldUpdate::AwaitsModel) => self.drive(Event::AskedAgain).await,
@@ -327,7 +335,7 @@ impl Pump {
         let (head, body) = UpstreamBody::open(reply);
         let status = head.status.as_u16();
         self.seen.status = Some(status);
-        self.seen.first_ms = Some(self.ms());
+        self.seen.first_ms = Some(self.ms_of_upstream());
         let shape = shape_of(&head);
         self.keeping = (head.status.is_success() && self.is_readable)
             .then(|| {
@@ -386,12 +394,22 @@ impl Pump {
         }
     }
 
-    pub(crate) fn ms(&self) -> u64 {
-        self.began
-            .elapsed()
-            .as_millis()
-            .try_into()
-            .unwrap_or(u64::MAX)
+    /// How long it has taken without the time in which decisions were awaited, in milliseconds.
+    pub(crate) fn ms_of_upstream(&self) -> u64 {
+        let all = ms(self.began.elapsed().as_millis());
+        all.saturating_sub(self.seen.held_until(wall_clock()))
+    }
+
+    /// Counts the time in which a decision is awaited, where that begins or ends.
+    pub(crate) fn count_hold(&mut self, now: u64) {
+        match (self.seen.held_since_ms, self.machine.awaits_decision()) {
+            (None, true) => self.seen.held_since_ms = Some(now),
+            (Some(since), false) => {
+                self.seen.held_since_ms = None;
+                self.seen.held_ms[usize::from(self.holds_reply)] += now.saturating_sub(since);
+            }
+            _ => {}
+        }
     }
 
     /// Reports the phase of the exchange if it has changed or was not reported for a while.
@@ -580,7 +598,7 @@ impl Pump {
 
     /// What remains when it is over: the record, and the request that can be repeated.
     fn end(&mut self) -> (RecordedExchange, Option<StoredRequest>) {
-        self.seen.total_ms = Some(self.ms());
+        self.seen.total_ms = Some(self.ms_of_upstream());
         self.seen.phase = match (self.is_cut, self.is_lost) {
             (true, _) => ExchangePhase::Ended(ExchangeEnding::Cut),
             (false, true) => ExchangePhase::Ended(ExchangeEnding::ClientLeft),
@@ -591,9 +609,7 @@ impl Pump {
             || matches!(
                 self.seen.phase,
                 ExchangePhase::Ended(
-                    ExchangeEnding::Mended
-                        | ExchangeEnding::Refused { .. }
-                        | ExchangeEnding::NoReply { .. }
+                    ExchangeEnding::Refused { .. } | ExchangeEnding::NoReply { .. }
                 )
             );
         let mut recorded = self.recorded();

@@ -382,9 +382,35 @@ fn what_is_over_is_read_like_any_recording() {
     desk.sees("exchange 7")
         .sees("passed")
         .misses("provider sees");
-    desk.press("v").sees("has two views");
+    desk.press("v")
+        .sees("nothing was changed: the agent and the provider see the same");
     desk.press("q");
     assert!(matches!(desk.left[..], [Effect::Close]), "{:?}", desk.left);
+}
+
+#[test]
+fn what_was_fixed_shows_what_the_agent_sent_and_what_the_provider_got() {
+    let folder = TempDir::new().unwrap();
+    let journal = folder.path().join("exchange.jsonl");
+    let line = retake_core::formats::retake_journal::encode_line(
+        1,
+        r#"{"type":"exchange","id":7,"at":1000000,"dialect":"chat","ending":{"how":"mended"},"request":{"model":"m","messages":[{"role":"user","content":"as the agent sent it"}]},"sent":{"model":"m","messages":[{"role":"user","content":"as the provider got it"}]},"response":{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}}"#,
+    );
+    let header = retake_core::formats::retake_journal::encode_header();
+    std::fs::write(&journal, header + &line).unwrap();
+    let fake = Fake {
+        recording: Some(journal),
+        ..Fake::default()
+    };
+    let mut seen = exchange(7, ExchangePhase::Ended(ExchangeEnding::Mended));
+    seen.rewritten.request = true;
+    let mut desk = Desk::open(fake, seen, folder);
+    desk.sees("agent sees").sees("as the agent sent it");
+    desk.press("v")
+        .sees("provider sees")
+        .sees("as the provider got it")
+        .misses("as the agent sent it");
+    desk.press("v").sees("as the agent sent it");
 }
 
 #[test]

@@ -68,11 +68,21 @@ impl ExchangeBoard {
             ExchangeColumn::Bytes => text(&size(seen.received), theme.dim),
             ExchangeColumn::Timing => {
                 // What is not over is counted.
-                let so_far = || self.now.checked_sub(seen.at_ms).filter(|_| !is_over(seen));
+                let so_far = || {
+                    let all = self
+                        .now
+                        .checked_sub(seen.at_ms)
+                        .filter(|_| !is_over(seen))?;
+                    Some(all.saturating_sub(seen.held_until(self.now)))
+                };
                 let total = words::span(seen.total_ms.or_else(so_far));
                 let first = words::span(seen.first_ms);
                 text(&format!("{first}/{total}"), theme.dim)
             }
+            ExchangeColumn::Held => match seen.held_until(self.now) {
+                0 => Vec::new(),
+                held => text(&words::span(Some(held)), theme.dim),
+            },
             ExchangeColumn::State => self.state(seen, width, theme),
             ExchangeColumn::Found => found(seen, width, theme),
         }
@@ -84,6 +94,9 @@ impl ExchangeBoard {
             ExchangePhase::Replying => (theme.glyphs.down, theme.info),
             ExchangePhase::Held(_) => (theme.glyphs.run, theme.warning),
             ExchangePhase::AskingAgain(_) => (theme.glyphs.pair, theme.info),
+            ExchangePhase::Ended(ExchangeEnding::Passed) if seen.rewritten.again => {
+                (theme.glyphs.ok, theme.ok)
+            }
             ExchangePhase::Ended(ExchangeEnding::Passed) => (theme.glyphs.ok, theme.dim),
             ExchangePhase::Ended(ExchangeEnding::Mended) => (theme.glyphs.ok, theme.ok),
             ExchangePhase::Ended(ExchangeEnding::Released { .. }) => {

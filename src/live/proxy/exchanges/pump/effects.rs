@@ -28,7 +28,9 @@ pub(crate) const NOT_JUDGED: &str = "the reply could not be judged";
 impl Pump {
     /// Tells the machine, and does what it says.
     pub(crate) async fn drive(&mut self, event: Event<'_>) {
-        let mut effects = VecDeque::from(self.machine.handle(wall_clock(), event));
+        let now = wall_clock();
+        let mut effects = VecDeque::from(self.machine.handle(now, event));
+        self.count_hold(now);
         while let Some(effect) = effects.pop_front() {
             if self.perform(effect).await == Err(Gone) {
                 self.client.abort();
@@ -40,7 +42,9 @@ impl Pump {
                         ExchangeEffect::Send(_) | ExchangeEffect::End | ExchangeEffect::Head(_)
                     )
                 });
-                effects.extend(self.machine.handle(wall_clock(), self.gone()));
+                let now = wall_clock();
+                effects.extend(self.machine.handle(now, self.gone()));
+                self.count_hold(now);
             }
         }
         self.report();

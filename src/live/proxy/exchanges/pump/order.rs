@@ -35,7 +35,7 @@ pub(crate) fn order(pump: &Pump, held: Held) -> Result<HoldOrder, HoldOrderError
             usage: usage_of(&json),
             json,
             first_ms: pump.seen.first_ms.unwrap_or_default(),
-            total_ms: pump.ms(),
+            total_ms: pump.ms_of_upstream(),
             ended: is_whole,
             unreadable: 0,
             late: 0,
