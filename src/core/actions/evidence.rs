@@ -2,6 +2,7 @@
 
 use super::plan::{ActionContext, ActionError, Defect};
 use crate::content::without_colours;
+use crate::json::not_json;
 use crate::json::pointer::readable;
 use crate::repair::first_error;
 use crate::schema::{Validator, Violation};
@@ -237,7 +238,8 @@ pub(crate) fn check_value(
         return Ok(());
     };
     let value = serde_json::from_str(text).map_err(|error| {
-        ActionError::BadWords(format!("the schema of {what} asks for JSON: {error}"))
+        let fault = not_json(&error);
+        ActionError::BadWords(format!("{fault}; the schema of {what} asks for JSON"))
     })?;
     let validator = Validator::compile_either(schema);
     let found = validator.map(|validator| violations(&validator, &value));

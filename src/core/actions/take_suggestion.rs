@@ -100,10 +100,7 @@ fn nothing_to_suggest(scene: &ActionContext<'_>, call: u32) -> ActionError {
     let name = scene.at(call).ok().map(|item| item.name);
     ActionError::WouldBreak(match (offered, name) {
         (Some(offered), Some(name)) if offered.tool(name).is_some() => {
-            format!(
-                "{} is offered: its name is as it should be",
-                scene.tool(call)
-            )
+            "the tool's name is right".to_owned()
         }
         (Some(_), _) => "no offered tool has a name near this one".to_owned(),
         (None, _) => "it is not known which tools were offered".to_owned(),
@@ -240,10 +237,7 @@ mod tests {
         };
         let offers = |name: &str| fixture(&history(&[USER, CALL])).tools(json!([{"name": name}]));
         let own = refused(offers("serch_flights"));
-        assert!(
-            own.contains("serch_flights is offered: its name is as it should be"),
-            "{own}"
-        );
+        assert!(own.contains("the tool's name is right"), "{own}");
         let far = refused(offers("zebra"));
         assert!(
             far.contains("no offered tool has a name near this one"),

@@ -4,7 +4,7 @@
 
 use super::edit::with_open_arguments;
 use crate::json::pointer::{child, readable};
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, JsonError, display_text, not_json};
 use crate::session::Item;
 use crate::wire::write::quoted;
 use crate::wire::{Arguments, body_of};
@@ -102,7 +102,9 @@ impl OpenItem {
             false => {
                 let flat: String = text.lines().map(str::trim).collect();
                 serde_json::from_str::<Value>(&flat).map_err(|error| {
-                    format!("invalid JSON ({error}); a string needs quotes here")
+                    // The lines are those of the text that is seen.
+                    let error = serde_json::from_str::<Value>(text).err().unwrap_or(error);
+                    format!("{}; a string needs quotes here", not_json(&error))
                 })?;
                 flat
             }
@@ -428,7 +430,7 @@ mod tests {
             let same = edited(family, "text", "one\n\"two\"é").unwrap_err();
             assert!(same.contains("nothing to change"), "{same}");
             let fault = edited(family, "seats", "many").unwrap_err();
-            assert!(fault.starts_with("invalid JSON"), "{fault}");
+            assert!(fault.starts_with("not JSON: line 1, column 1"), "{fault}");
         }
     }
 

@@ -53,6 +53,17 @@ impl JsonError {
     }
 }
 
+/// Where a text is not JSON, for people: the parser's own words name its grammar.
+pub fn not_json(error: &serde_json::Error) -> String {
+    let ends = if error.is_eof() {
+        "it ends too early, "
+    } else {
+        ""
+    };
+    let (line, column) = (error.line(), error.column());
+    format!("not JSON: {ends}line {line}, column {column}")
+}
+
 // Jumps over one JSON value and says where it ends.
 
 /// The position of the first byte at or after `at` that is not JSON white space.

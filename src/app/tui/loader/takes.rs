@@ -19,6 +19,7 @@ use crate::tui::state::document::{Document, Extent, Place};
 use checking::Check;
 use comparing::first_change;
 use retake_core::actions;
+use retake_core::session::Edit;
 use retake_core::session::index_number;
 use retake_core::session::takes::{FindingCounts, Take, TakeId};
 use retake_live::{TakeError, TakeStore, in_background};
@@ -167,7 +168,14 @@ impl Work {
             }
             other => {
                 let said = format!("{}: {what}; u undoes it, w saves it", other?);
-                self.show(bench, before, Some(&document), None, said)
+                let at = edits.iter().find_map(|edit| match edit {
+                    Edit::Move { output, call } => Some(Place {
+                        session,
+                        item: (call + u32::from(output > call)) as usize,
+                    }),
+                    _ => None,
+                });
+                self.show(bench, before, Some(&document), at, said)
             }
         }
     }

@@ -58,8 +58,8 @@ pub fn lines_of(text: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// A text as lines for a reader: as [`lines_of`], but strings without their escapes and colours, those of several lines
-/// as these.
+/// A text as lines for a reader: as [`lines_of`], but strings without their escapes and colours. Those of several lines,
+/// and those with quotes or backslashes inside, stand without their own quotes on the lines below their name.
 fn readable_lines(text: &str) -> Vec<String> {
     let is_json = text.trim_start().starts_with(['{', '['])
         && skip_value(text.as_bytes(), 0).is_ok_and(|end| text[end..].trim().is_empty());
@@ -79,7 +79,7 @@ fn readable_lines(text: &str) -> Vec<String> {
                 (TokenKind::String, Some(inside)) => {
                     let plain = display_text(inside.as_bytes());
                     let plain = without_colours(&plain);
-                    match plain.trim_end().contains('\n') {
+                    match plain.trim_end().contains(['\n', '"', '\\']) {
                         true => {
                             block.extend(plain.lines().map(|line| format!("{indent}    {line}")))
                         }
@@ -87,7 +87,7 @@ fn readable_lines(text: &str) -> Vec<String> {
                     }
                 }
                 (TokenKind::Punctuation, _) if token_text == ":" => written.push_str(": "),
-                // The comma after a string of several lines.
+                // The comma after a string that stands below.
                 (TokenKind::Punctuation, _) if !block.is_empty() => {}
                 _ => written.push_str(token_text),
             }

@@ -34,8 +34,7 @@ const KEYS: &[(&str, char)] = &[
 
 /// The key of the wording lab.
 const LAB: char = 'W';
-const LAB_WORDS: &str = "ask a model many times with different words for this, and count which help; the \
-    recording stays as it is";
+const LAB_WORDS: &str = "try several wordings on a model, count what works";
 
 /// Cells of a row of a sentence, as in a terminal of 80 columns, and most rows of it.
 const LINE: usize = 76;
@@ -45,6 +44,8 @@ const MOST_LINES: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferRow {
     pub offer: Offer,
+    /// What it does here.
+    pub what: &'static str,
     /// Why it does not apply here.
     pub refusal: Option<String>,
 }
@@ -72,9 +73,16 @@ impl Group {
     }
 }
 
-/// The index of a finding among those that were given, and the id of an action; without one it is the wording
-/// lab that is to be opened.
-pub type Chosen = (usize, Option<&'static str>);
+/// What is chosen about a finding, by its index among those that were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chosen {
+    /// The action of this id.
+    Action(usize, &'static str),
+    /// The wording lab.
+    Lab(usize),
+    /// The explanation of all of them.
+    Explain,
+}
 
 /// A row of the menu.
 #[derive(Debug, Clone)]
@@ -148,9 +156,9 @@ impl OffersMenu {
         let row = self.rows.get(self.cursor.get());
         match (row, row.and_then(|row| self.offered(row))) {
             (Some(Row::Offer(finding, ..)), Some(offered)) if offered.refusal.is_none() => {
-                Step::Done((*finding, Some(offered.offer.action)))
+                Step::Done(Chosen::Action(*finding, offered.offer.action))
             }
-            (Some(Row::Lab(finding)), _) => Step::Done((*finding, None)),
+            (Some(Row::Lab(finding)), _) => Step::Done(Chosen::Lab(*finding)),
             _ => Step::Stay,
         }
     }
@@ -235,6 +243,7 @@ impl<S> Layer<S> for OffersMenu {
         match command(Context::Offers, &key) {
             Some(Command::Leave) => return Step::Leave,
             Some(Command::Choose) => return self.choose(),
+            Some(Command::Explain) => return Step::Done(Chosen::Explain),
             _ => {}
         }
         let plain = !key.modifiers.contains(KeyModifiers::CONTROL);
@@ -286,11 +295,11 @@ impl<S> Layer<S> for OffersMenu {
 fn description(offered: &OfferRow) -> String {
     match (&offered.refusal, actions::find(offered.offer.action)) {
         (Some(refusal), _) => format!("not possible: {refusal}"),
-        (None, Some(action)) => {
+        (None, Some(_)) => {
             let safety = offered.offer.safety;
             format!(
                 "{}; {}: {}",
-                action.what,
+                offered.what,
                 safety.word(),
                 safety_words(safety)
             )
@@ -299,14 +308,13 @@ fn description(offered: &OfferRow) -> String {
     }
 }
 
-/// `W  wording lab                compare ...`
+/// `W  wording lab           try ...`: it has no safety, and so all of the room.
 fn lab_spans(width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = vec![
         Span::styled(format!(" {LAB}  "), theme.key),
         Span::styled(format!("{:<20} ", "wording lab"), theme.text),
-        Span::raw(" ".repeat(8)),
     ];
-    let what = SafeText::from_static(LAB_WORDS).truncated(width.saturating_sub(33));
+    let what = SafeText::from_static(LAB_WORDS).truncated(width.saturating_sub(25));
     spans.extend(theme.spans(&what, theme.text));
     spans
 }
@@ -355,7 +363,7 @@ fn offer_spans(
         None => {
             let safety = format!("{:<7} ", offered.offer.safety.word());
             spans.push(Span::styled(safety, theme.dim));
-            let what = SafeText::from_static(action.what).truncated(room.saturating_sub(8));
+            let what = SafeText::from_static(offered.what).truncated(room.saturating_sub(8));
             spans.extend(theme.spans(&what, style));
         }
         Some(refusal) => {
@@ -388,6 +396,7 @@ mod tests {
 
     fn offered(offer: Offer, refusal: Option<&str>) -> OfferRow {
         OfferRow {
+            what: actions::find(offer.action).unwrap().what,
             offer,
             refusal: refusal.map(str::to_owned),
         }
@@ -429,7 +438,7 @@ mod tests {
     }
 
     fn chosen(finding: usize, action: &'static str) -> Step<Chosen> {
-        Step::Done((finding, Some(action)))
+        Step::Done(Chosen::Action(finding, action))
     }
 
     #[test]
@@ -449,8 +458,11 @@ mod tests {
         assert_eq!(menu.key(event("o"), &mut ()), chosen(1, "supply-output"));
         menu.key(event("j"), &mut ());
         assert_eq!(menu.key(event("enter"), &mut ()), chosen(1, "drop-pair"));
-        assert_eq!(menu.key(event("W"), &mut ()), Step::Done((0, None)));
-        assert_eq!(menu.key(event("enter"), &mut ()), Step::Done((0, None)));
+        assert_eq!(menu.key(event("W"), &mut ()), Step::Done(Chosen::Lab(0)));
+        assert_eq!(
+            menu.key(event("enter"), &mut ()),
+            Step::Done(Chosen::Lab(0))
+        );
         insta::assert_snapshot!("offers_lab", shown(&menu, (80, 24)));
         assert_eq!(menu.key(event("esc"), &mut ()), Step::Leave);
     }

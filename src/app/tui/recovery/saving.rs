@@ -32,6 +32,8 @@ pub struct SaveFormat {
     pub path: Option<String>,
     /// What it cannot say, a sentence each.
     pub losses: Vec<String>,
+    /// Where its tools are, where they are in a file of their own.
+    pub tools: String,
 }
 
 /// How a take is to be written.
@@ -156,8 +158,11 @@ impl SaveDialog {
         }
         let losses = match self.formats.get(self.chosen) {
             Some(format) if format.losses.is_empty() => {
-                let words = SafeText::from_static("nothing is lost");
-                return wrapped(&words, theme.dim);
+                let words = match &*format.tools {
+                    "" => "nothing is lost".to_owned(),
+                    tools => format!("nothing is lost; {tools}"),
+                };
+                return wrapped(&SafeText::from_str(&words), theme.dim);
             }
             Some(format) => &format.losses,
             None => return Vec::new(),
@@ -266,6 +271,7 @@ mod tests {
             ending: ending.to_owned(),
             path: None,
             losses: losses.iter().map(|loss| (*loss).to_owned()).collect(),
+            tools: String::new(),
         };
         let formats = vec![
             format("own", "as recorded (openai-responses)", ".jsonl", &[]),

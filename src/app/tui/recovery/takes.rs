@@ -8,12 +8,14 @@ use crate::tui::popup::{Popup, rows, rule, split_bottom, split_right, write};
 use crate::tui::prompt::{Prompt, Typing};
 use crate::tui::state::recovery::TakeRow;
 use crate::tui::theme::Theme;
+use crate::words::counted;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use retake_core::safe_text::SafeText;
+use retake_core::session::takes::FindingCounts;
 
 /// What is being typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,10 @@ impl TakeTree {
     /// The take under the cursor beside the marked one, else beside the current one, and the current one beside
     /// the take that it came from; the older one is left.
     fn compare(&mut self, id: u32) -> Step<TakesCommand> {
+        if self.marked == Some(id) {
+            self.complaint = Some("this is the marked take: move to the one to compare it with");
+            return Step::Stay;
+        }
         let current = self.rows.iter().find(|row| row.is_current);
         let parent = self.selected().and_then(|row| row.parent);
         let others = [self.marked, current.map(|row| row.id), parent];
@@ -180,7 +186,7 @@ pub fn name_of(row: &TakeRow) -> SafeText {
 const TOLD: u16 = 5;
 /// Forks above a take that are drawn; of more, those nearest to it.
 const RAILS: usize = 6;
-/// Least columns, inside the frame, for the words of a take in its row.
+/// Least columns, inside the frame, for the words of a take in its row, and for how its findings changed.
 const WIDE: u16 = 80;
 
 impl TakeTree {
@@ -298,7 +304,7 @@ impl TakeTree {
                 spans.push(Span::styled(word, style));
             }
         }
-        spans.push(outcome(take, theme));
+        spans.push(outcome(take, width >= WIDE, theme));
         spans
     }
 
@@ -359,26 +365,50 @@ fn stem(rails: &[bool], forks: bool, is_only: bool, theme: &Theme) -> String {
     stem
 }
 
-/// `1 finding`.
-fn findings(count: usize) -> String {
-    match count {
-        1 => "1 finding".to_owned(),
-        _ => format!("{count} findings"),
-    }
+/// The counts of each severity with their words, the worst first.
+fn by_severity(counts: FindingCounts) -> [(usize, &'static str); 3] {
+    [
+        (counts.errors as usize, "error"),
+        (counts.warnings as usize, "warning"),
+        (counts.infos as usize, "note"),
+    ]
 }
 
-/// `1 finding, 2 fewer`: findings after, and how many more or fewer than before it.
-fn outcome(take: &TakeRow, theme: &Theme) -> Span<'static> {
+/// `1 error, 2 notes`. Where there are only milder findings, it says that there are no errors.
+pub fn counts_words(counts: FindingCounts) -> String {
+    if counts == FindingCounts::default() {
+        return "no findings".to_owned();
+    }
+    let said = by_severity(counts).into_iter();
+    let said = said.filter(|(count, noun)| *count > 0 || *noun == "error");
+    let said = said.map(|(count, noun)| counted(count, noun));
+    said.collect::<Vec<_>>().join(", ")
+}
+
+/// `0 errors, 1 note (1 error fewer)`: findings after, and how many more or fewer of the worst kind that changes;
+/// narrow rows leave that to the colour.
+fn outcome(take: &TakeRow, is_wide: bool, theme: &Theme) -> Span<'static> {
     match take.findings {
         None => Span::styled("not checked", theme.dim),
-        Some((_, after)) if take.id == 0 => Span::styled(findings(after), theme.dim),
+        Some((_, after)) if take.id == 0 => Span::styled(counts_words(after), theme.dim),
         Some((before, after)) => {
-            let (change, style) = match after.cmp(&before) {
-                std::cmp::Ordering::Less => (format!("{} fewer", before - after), theme.ok),
-                std::cmp::Ordering::Equal => ("as before".to_owned(), theme.dim),
-                std::cmp::Ordering::Greater => (format!("{} more", after - before), theme.error),
+            let mut changes = by_severity(before).into_iter().zip(by_severity(after));
+            let change = changes.find(|((before, _), (after, _))| before != after);
+            let (change, style) = match change {
+                None => ("as before".to_owned(), theme.dim),
+                Some(((before, noun), (after, _))) if after < before => {
+                    (format!("{} fewer", counted(before - after, noun)), theme.ok)
+                }
+                Some(((before, noun), (after, _))) => (
+                    format!("{} more", counted(after - before, noun)),
+                    theme.error,
+                ),
             };
-            Span::styled(format!("{}, {change}", findings(after)), style)
+            let change = match is_wide {
+                true => format!(" ({change})"),
+                false => String::new(),
+            };
+            Span::styled(format!("{}{change}", counts_words(after)), style)
         }
     }
 }
@@ -405,6 +435,9 @@ fn story(take: &TakeRow, first: &'static str) -> SafeText {
     if let Some(fork) = take.fork {
         words.push_str(&format!(" at item {fork}"));
     }
+    if take.is_rebuilt {
+        words.push_str("; only the form changes: times, tokens and costs of turns are not in it");
+    }
     SafeText::single_line(&words, 400)
 }
 
@@ -422,6 +455,14 @@ mod tests {
         assert_draws_at_any_size, events, plain_screen, screen,
     };
 
+    fn counts(errors: u32) -> FindingCounts {
+        FindingCounts {
+            errors,
+            infos: 2,
+            ..FindingCounts::default()
+        }
+    }
+
     fn take(id: u32, parent: u32, rails: &[bool], action: &str) -> TakeRow {
         TakeRow {
             id,
@@ -429,7 +470,7 @@ mod tests {
             rails: rails.to_vec(),
             action: action.to_owned(),
             rule: "unknown-tool".to_owned(),
-            findings: Some((3, id as usize % 3)),
+            findings: Some((counts(3), counts(id % 3))),
             fork: Some(24),
             ..TakeRow::default()
         }
@@ -439,7 +480,7 @@ mod tests {
         let note = "asks the user, which is too careful; the other take reads better";
         vec![
             TakeRow {
-                findings: Some((3, 3)),
+                findings: Some((counts(3), counts(3))),
                 ..TakeRow::default()
             },
             TakeRow {
@@ -506,7 +547,8 @@ mod tests {
             press(&mut tree, "j d"),
             Step::Done(TakesCommand::Compare(2, 4))
         );
-        press(&mut tree, "m");
+        assert_eq!(press(&mut tree, "m d"), Step::Stay);
+        assert!(shown(&tree, (100, 16)).contains("this is the marked take"));
         assert!(
             shown(&tree, (100, 16)).contains("marked"),
             "{}",

@@ -404,6 +404,10 @@ impl WordingEditor {
             }
             (Some(_), _) if self.good.is_empty() => Span::styled("faulty", theme.error),
             (Some(_), _) => Span::styled("template error; last valid preview:", theme.error),
+            (None, Focus::Text) if self.text().trim().is_empty() => Span::styled(
+                "no text above: the default wording is used; the model reads:",
+                theme.warning,
+            ),
             (None, Focus::Text) => Span::styled("the model reads:", theme.title),
             (None, Focus::Library) => Span::styled("the wording of the library", theme.title),
         }

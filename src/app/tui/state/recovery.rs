@@ -6,6 +6,7 @@ use crossterm::event::KeyEvent;
 use retake_core::actions::{Action, ActionError, ActionInput, Defect, Plan, Safety};
 use retake_core::rules::{Finding, Run, beside as beside_of};
 use retake_core::session::Dialect;
+use retake_core::session::takes::FindingCounts;
 use retake_live::wordings::Wordings;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -172,8 +173,10 @@ pub struct TakeRow {
     pub rule: String,
     /// The words that the model would read; empty where there are none.
     pub wording: String,
-    /// How many findings there were before and after; `None` while it is not checked.
-    pub findings: Option<(usize, usize)>,
+    /// What nobody had decided about before and after; `None` while it is not checked.
+    pub findings: Option<(FindingCounts, FindingCounts)>,
+    /// Whether it is its parent as one request, which the take below it needed.
+    pub is_rebuilt: bool,
     /// The item from which on it differs from its parent, counted from 1.
     pub fork: Option<usize>,
     /// What the operator noted.

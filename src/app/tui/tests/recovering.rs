@@ -52,7 +52,7 @@ fn a_call_that_was_written_as_text_is_edited_into_the_call_that_it_is() {
 fn the_last_try_stands_in_the_editor_and_words_that_were_left_are_there_again() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("i `Stop. ` ^s enter u i");
-    desk.sees("last try: take 1: 0 findings after 1");
+    desk.sees("last try: take 1: 0 errors, 1 note, before 1 error, 2 notes");
     desk.sees("Stop. There is no tool");
     desk.press("`Now: ` esc i");
     desk.sees("Now: Stop. There is no tool");
@@ -165,7 +165,7 @@ fn the_suggestion_for_broken_arguments_is_their_repair_unless_the_tool_would_ref
     let mut desk = Desk::of("broken-json.json");
     desk.press("enter").misses("▸ repair arguments");
     desk.press("esc s")
-        .sees("is offered: its name is as it should be");
+        .sees("No suggestion: the tool's name is right; the arguments are broken. Press e.");
 }
 
 #[test]
@@ -254,13 +254,13 @@ fn an_argument_is_edited_as_the_value_that_it_is_and_written_back_as_the_dialect
             insta::assert_snapshot!("edit_values", desk.screen());
         }
         desk.press("enter").sees(r#"│ L"HR""#).misses("\\\"");
-        desk.press("^s").sees("there is nothing to change");
-        desk.press("` City` enter `two` ^s");
+        desk.press("^s ^s").sees("no value has been changed yet");
+        desk.press("enter ` City` enter `two` ^s ^s");
         if dialect == "responses" {
             insta::assert_snapshot!("edit_argument", desk.screen());
         }
         // Other words, then back to the list and to another value.
-        desk.press("e backspace backspace backspace backspace ^s enter");
+        desk.press("e enter down end backspace backspace backspace backspace ^s ^s enter");
         let spelled_out = |text: &str| match dialect {
             "anthropic" => text.to_owned(),
             _ => Value::from(text).to_string().trim_matches('"').to_owned(),
@@ -282,17 +282,20 @@ fn an_argument_that_breaks_the_schema_says_so_while_it_is_typed_and_may_be_accep
         .sees(r#"does not match the schema: expected one of "DE", "AT", "CH", got "Austria""#);
     desk.press("`!`").sees(r#"got "Austria!""#);
     desk.press("^s")
+        .misses("still wrong: ")
+        .sees("accept the changed value")
+        .sees("^s accept all");
+    desk.press("^s")
         .sees("Austria!")
         .sees("still wrong: ")
         .press("esc");
-    desk.press("esc j j j j enter")
-        .sees("parcels/0/weight_kg as JSON; the schema: number");
-    desk.press("end backspace").sees("invalid JSON");
-    desk.press("^s").sees("invalid JSON");
+    desk.press("enter ^u `Austria` ^s j j j j enter")
+        .sees("parcels/0/weight_kg, as JSON; the schema: number");
+    desk.press("end backspace").sees("not JSON: ");
+    desk.press("^s").sees("not accepted: not JSON: ");
     desk.press("home del end backspace backspace backspace");
-    desk.misses("invalid JSON")
-        .misses("does not match the schema");
-    desk.press("^s enter");
+    desk.misses("not JSON").misses("does not match the schema");
+    desk.press("^s ^s enter");
     assert_eq!(
         desk.text(call + 1),
         recorded.replace(r#"\"2.5 kg\""#, "2.5")
@@ -324,12 +327,12 @@ fn changed_values_stay_in_the_list_are_kept_as_a_draft_and_accepted_there() {
 fn the_next_invalid_value_is_gone_to_and_what_is_not_json_is_not_accepted() {
     let mut desk = Desk::of("schema-break.json");
     desk.press("e enter esc ^n enter")
-        .sees("recipient/postcode as text");
+        .sees("recipient/postcode, as text");
     desk.press("esc ^n enter")
-        .sees("parcels/0/weight_kg as JSON");
+        .sees("parcels/0/weight_kg, as JSON");
     desk.press("end backspace ^s")
-        .sees("not accepted: invalid JSON");
-    desk.press("`x` ^n").sees("not accepted: invalid JSON");
+        .sees("not accepted: not JSON");
+    desk.press("`x` ^n").sees("not accepted: not JSON");
 }
 
 #[test]
@@ -411,9 +414,14 @@ fn what_awaits_an_approval_is_left_alone() {
 fn a_log_of_exchanges_and_a_stream_are_changed_as_one_request() {
     let mut desk = Desk::of("endless-repeat.jsonl");
     desk.press("i ^s enter")
-        .sees("take 2 (history rebuilt as one request)");
+        .sees("take 2: inject error; needs take 1");
     assert_eq!(desk.items()[12], "output");
-    desk.press("u u");
+    desk.press("T")
+        .sees("take 1  rebuilt as a request")
+        .press("k")
+        .sees("only the form changes: times, tokens and costs")
+        .press("esc");
+    desk.press("u ^r").sees("take 2 of 2").press("u");
     assert_eq!((desk.items().len(), desk.state.item), (12, 11));
     let mut desk = Desk::of("cut-at-limit.sse");
     desk.press("x enter").sees("as one request");
@@ -496,7 +504,7 @@ fn several_values_are_changed_in_one_take_with_one_difference() {
             .sees("SFO")
             .press("^n esc");
         desk.sees("* from  SFO").sees("accept the changed value");
-        desk.press("j enter ^u `five` ^n").sees("invalid JSON");
+        desk.press("j enter ^u `five` ^n").sees("not JSON");
         desk.press("^u `5` ^n")
             .sees("from (1 of 3)")
             .press("esc")
@@ -520,7 +528,7 @@ fn several_values_are_changed_in_one_take_with_one_difference() {
             "{}",
             desk.text(2)
         );
-        desk.press("u e enter ^x `BOS` ^n ^x `YYZ` ^s enter")
+        desk.press("u e enter ^x `BOS` ^n ^x `YYZ` ^s ^s enter")
             .sees("take 2: edit");
         assert!(desk.text(2).contains("BOS") && desk.text(2).contains("YYZ"));
     }
@@ -552,4 +560,93 @@ fn the_line_and_all_of_a_value_are_cleared_as_in_shells() {
             .sees("clear the line before the cursor")
             .press("esc");
     }
+}
+
+#[test]
+fn text_with_quotes_stands_in_a_proposal_without_quotes_of_its_own() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s")
+        .sees("\"output\":")
+        .sees("There is no tool named \"search_onestop_flights\"")
+        .misses("\"There is no tool");
+    let broken = call("c", "find", "{'a': 1,}");
+    let mut desk = Desk::with("run.json", &request(&[&broken]));
+    desk.go_to(2).press("s").sees("\"arguments\":");
+    desk.sees("  {\"a\": 1}").misses("\"{\"a\"");
+}
+
+#[test]
+fn arguments_that_are_not_json_are_said_to_be_so_while_they_are_typed() {
+    let mut desk = Desk::of("broken-json.json");
+    desk.press("e")
+        .sees("the arguments, as text")
+        .sees("not JSON: line 1, column 42");
+    desk.press("^x")
+        .sees("empty is read as {}, which does not match the schema: ");
+    desk.press("`{\"principal\": 1,,`")
+        .sees("not JSON: line 1, column 17");
+    desk.press("backspace backspace `}`")
+        .misses("│ not JSON: ")
+        .sees("does not match the schema: ");
+    desk.press("esc")
+        .sees("Closed. Your draft is kept; e opens it again.");
+}
+
+#[test]
+fn what_cannot_be_checked_is_said_where_it_is_written() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("o")
+        .sees("no output schema recorded: not checked");
+    let mut desk = Desk::of("invalid-final-output.jsonl");
+    desk.press("} a").misses("not checked");
+    desk.press("^x `{x` ^s").sees("not JSON: line 1, column 2");
+}
+
+#[test]
+fn the_menu_of_fixes_explains_the_findings_and_names_what_is_done_to_an_output() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("} enter").sees("! explain").press("!");
+    desk.sees("unknown-tool (error)").press("esc").sees("Fixes");
+    desk.press("?").sees("explain the findings");
+    let mut desk = Desk::of("failing-tool.json");
+    desk.press("] enter").sees("replace the output");
+}
+
+#[test]
+fn a_moved_output_has_the_cursor() {
+    let mut desk = Desk::of("misplaced-results.json");
+    let finding = desk.rules().iter().position(|it| it == "misplaced-output");
+    assert!(finding.is_some(), "{:?}", desk.rules());
+    desk.press("enter").sees("move output");
+    let menu = desk.screen();
+    let row = menu
+        .lines()
+        .find(|row| row.contains("move output"))
+        .unwrap();
+    let key = row.split("  move output").next().unwrap().trim_end();
+    let key = key.chars().last().unwrap();
+    desk.press(&format!("`{key}` enter"))
+        .sees("take 1: move output");
+    let item = desk.state.item;
+    assert!(desk.items()[item].starts_with("output"), "{item}");
+    assert_eq!(
+        desk.state.session().unwrap().pairing.partner(item),
+        Some(item - 1)
+    );
+}
+
+#[test]
+fn an_emptied_wording_says_that_the_default_is_used() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^x").sees("the default wording is used");
+}
+
+#[test]
+fn the_last_error_says_that_others_are_above() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("G }")
+        .sees("no further error below: { goes back");
+    desk.press("{ }")
+        .sees("no further error")
+        .misses("goes back");
 }

@@ -80,6 +80,29 @@ fn the_tree_shows_where_takes_came_from_and_compares_them() {
 }
 
 #[test]
+fn the_tree_counts_findings_as_the_header_does() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("} i ^s enter").sees("○1  ✓ 1 answered");
+    desk.press("T")
+        .sees("1 error, 2 notes")
+        .sees("0 errors, 1 note (1 error fewer)");
+    desk.press("esc");
+    desk.send(Message::Resize(120, 30));
+    desk.sees("○ 1 note  ✓ 1 answered");
+    desk.press("u").sees("● 1 error  ○ 2 notes");
+}
+
+#[test]
+fn the_transcript_has_a_scrollbar_only_where_rows_are_out_of_sight() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("1 | i ^s enter");
+    desk.send(Message::Resize(100, 40));
+    desk.sees("search_onestop_flights(").misses("█");
+    desk.send(Message::Resize(100, 12));
+    desk.sees("█").misses("▲");
+}
+
+#[test]
 fn notes_and_marks_stay_with_their_items() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("m ' `ask the airline` enter");
@@ -157,6 +180,20 @@ fn a_saved_take_keeps_the_tools_that_were_beside_its_recording() {
     fs::write(&tools, "[]").unwrap();
     desk.press("w enter").sees("without its tools:");
     assert_eq!(fs::read(&tools).unwrap(), b"[]");
+}
+
+#[test]
+fn where_the_tools_are_is_said_and_another_folder_gets_them() {
+    let mut desk = Desk::of("unknown-tool.json");
+    let tools = fs::read(desk.file("tools.json")).unwrap();
+    fs::write(desk.file("unknown-tool.tools.json"), &tools).unwrap();
+    desk.press("w")
+        .sees("nothing is lost; its tools are in unknown-tool.tools.json; elsewhere");
+    desk.press("enter").sees("; its tools are in");
+    fs::create_dir(desk.file("other")).unwrap();
+    let other = desk.file("other/x.json");
+    desk.press(&format!("w ^u `{}` enter", other.display()));
+    assert!(desk.file("other/x.tools.json").exists());
 }
 
 #[test]
@@ -373,7 +410,8 @@ fn a_take_is_shown_before_it_is_checked_and_the_check_is_called_off_by_the_next(
     let findings = |desk: &Desk| desk.state.recovery.takes.rows[1].findings;
     assert_eq!(findings(&desk), None, "nobody looked at it to the end");
     desk.press("^r");
-    assert_eq!(findings(&desk), Some((1, 0)));
+    let (before, after) = findings(&desk).unwrap();
+    assert_eq!((before.errors, after.errors), (1, 0));
     assert_eq!(desk.again().state.recovery.takes.count(), 2);
 }
 

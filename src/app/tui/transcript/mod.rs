@@ -52,6 +52,8 @@ pub struct Transcript {
     has_unfolded: bool,
     /// The rows of the window: the item, the row.
     rows: Vec<(usize, BlockRow)>,
+    /// Whether there are rows above or below the window.
+    is_cut: bool,
     /// What the blocks were made for.
     made_for: Option<BlocksKey>,
     /// What a filter let through then: it decides where the heads of turns stand.
@@ -385,9 +387,9 @@ impl Transcript {
         let has_moved = self.shown_for != Some(subject.cursor);
         self.shown_for = Some(subject.cursor);
         let has_unfolded = std::mem::take(&mut self.has_unfolded);
-        self.rows = self.with(subject, |made, top| {
+        (self.rows, self.is_cut) = self.with(subject, |made, top| {
             if Shown::hides_all(subject.shown) {
-                return Vec::new();
+                return (Vec::new(), false);
             }
             if !made.page.order.is_shown(top.item) {
                 *top = RowPlace {
@@ -424,7 +426,8 @@ impl Transcript {
                 }
             }
             *top = window::stop_at_end(made, *top, height);
-            rows_from(made, *top, height)
+            let is_cut = window::is_cut(made, *top, height);
+            (rows_from(made, *top, height), is_cut)
         });
         self.is_foldable = self.is_foldable(subject);
         self.highlights = match subject.needle {
@@ -447,7 +450,7 @@ impl Transcript {
         let (Some((first, _)), Some((last, _))) = ends else {
             return Vec::new();
         };
-        if *first == 0 && last + 1 >= items || height == 0 {
+        if !self.is_cut || height == 0 {
             return Vec::new();
         }
         let begin = |cell: usize| cell * items / height;
@@ -462,7 +465,11 @@ impl Transcript {
                 let compaction = compactions.get(next);
                 ScrollCell {
                     is_seen: *first < range.end && range.start <= *last,
-                    worst: found.iter().map(|finding| finding.severity).max(),
+                    worst: found
+                        .iter()
+                        .filter(|finding| !finding.is_settled)
+                        .map(|finding| finding.severity)
+                        .max(),
                     is_compaction: compaction.is_some_and(|item| range.contains(item)),
                 }
             })

@@ -122,6 +122,13 @@ pub(super) fn stop_at_end(blocks: &mut impl Blocks, top: RowPlace, height: usize
     top
 }
 
+/// Whether there are rows above or below a window.
+pub(super) fn is_cut(blocks: &mut impl Blocks, top: RowPlace, height: usize) -> bool {
+    let above = up(blocks, top, 1);
+    let last = down(blocks, top, height.saturating_sub(1));
+    distance(blocks, above, top, 1) != Some(0) || down(blocks, last, 1) != last
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -325,12 +325,16 @@ fn finding(state: &mut State, direction: Direction, least: Severity) {
     let from = from.unwrap_or(state.item);
     match checked.step(from, direction.is_forward(), least) {
         Some(number) => go_to_finding(state, &checked, number),
-        None => finding_elsewhere(state, direction, least),
+        None => {
+            let is_forward = direction.is_forward();
+            let has_others = checked.step(from, !is_forward, least).is_some();
+            finding_elsewhere(state, direction, least, has_others);
+        }
     }
 }
 
-/// The next finding in another session of the file.
-fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity) {
+/// The next finding in another session of the file; `has_others` says whether this one has some the other way.
+fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, has_others: bool) {
     let bad = |session: &usize| {
         let checked = state.checked.get(*session)?.clone()?;
         let mut findings = checked.findings().iter();
@@ -369,7 +373,14 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity) {
             } else {
                 "earlier"
             };
-            state.notice = Some(format!("no {way} {what}"));
+            let back = match (least == Severity::Error, direction) {
+                (true, Direction::Forward) => " below: { goes back",
+                (true, Direction::Backward) => " above: } goes on",
+                (false, Direction::Forward) => " below: [ goes back",
+                (false, Direction::Backward) => " above: ] goes on",
+            };
+            let back = if has_others { back } else { "" };
+            state.notice = Some(format!("no {way} {what}{back}"));
         }
     }
 }

@@ -3,8 +3,9 @@
 
 pub(super) mod words;
 
-use super::{exchange, lab, takes};
+use super::{exchange, lab, layers, takes};
 use crate::tui::effect::{Effect, TakeOrder};
+use crate::tui::keymap::Direction;
 use crate::tui::layer::Layer;
 use crate::tui::recovery::changes::{changes_of, open_arguments};
 use crate::tui::recovery::forms::{
@@ -25,8 +26,12 @@ use retake_core::session::takes::{Author, Take, TakeCause, TakeOutcome};
 use retake_core::session::{Edit, Session};
 use retake_core::wording;
 use retake_live::live::{Phase, goes_on};
+use serde::de::IgnoredAny;
 use std::sync::Arc;
-use words::{EditedItem, fallback_purpose, flattened, kind_of, named, wording_editor, words_form};
+use words::{
+    EditedItem, fallback_purpose, flattened, kind_of, named, output_purpose, wording_editor,
+    words_form,
+};
 
 /// What the form for the JSON of an item is for.
 const AS_JSON: &str = "the item as JSON; its kind and its call id stay";
@@ -41,6 +46,10 @@ pub(super) fn offers(state: &mut State) {
     };
     let findings = checked.findings();
     let run = Run::new(session, state.recovery.target);
+    let has_output = |finding: &Finding| {
+        let item = finding.item.map_or(state.item, |item| item as usize);
+        session.pairing.partner(item).is_some()
+    };
     let here = state.findings_here().iter().map(|finding| (finding, false));
     let waiting = checked.waiting(state.item).map(|finding| (finding, true));
     let groups = here.chain(waiting).map(|(finding, is_waiting)| {
@@ -54,6 +63,10 @@ pub(super) fn offers(state: &mut State) {
             .into_iter()
             .filter(|it| !is_waiting || it.action.id != "wait");
         let offers = tried.map(|tried| OfferRow {
+            what: match tried.action.id {
+                "supply-output" if has_output(finding) => "replace the output",
+                _ => tried.action.what,
+            },
             offer: actions::Offer {
                 action: tried.action.id,
                 safety: tried.safety,
@@ -85,9 +98,19 @@ pub(super) fn offers(state: &mut State) {
         });
     }
     let menu = OffersMenu::new(groups);
-    let choose = |state: &mut State, _: &mut OffersMenu, (finding, action): Chosen| match action {
-        Some(action) => begin_on(state, finding, action),
-        None => lab::begin_on(state, finding),
+    let choose = |state: &mut State, _: &mut OffersMenu, chosen: Chosen| match chosen {
+        Chosen::Action(finding, action) => {
+            begin_on(state, finding, action);
+            Flow::Close
+        }
+        Chosen::Lab(finding) => {
+            lab::begin_on(state, finding);
+            Flow::Close
+        }
+        Chosen::Explain => {
+            layers::explain(state);
+            Flow::Stay
+        }
     };
     open_planned(state, OpeningLayer::new(menu, choose), document);
 }
@@ -231,7 +254,7 @@ fn ask(state: &mut State, attempt: Attempt) {
     let purpose = match attempt.action.id {
         "retry" => "feedback to the model before the retry; may be empty",
         "fallback" => &fallback_purpose(&attempt),
-        "supply-output" => "what the tool returns",
+        "supply-output" => &output_purpose(&attempt),
         _ => "",
     };
     state.recovery.attempt = Some(attempt.clone());
@@ -383,11 +406,12 @@ fn ask_for_value(state: &mut State, attempt: &Attempt, edited: &Arc<EditedItem>,
     let form = edited.form(state, subject.as_ref(), &value);
     let (name, opened_with) = (value.name.clone(), form.text());
     let (edited, again) = (edited.clone(), attempt.clone());
+    let count = edited.open.values().len().max(1);
     let accept = move |state: &mut State, form: &mut WordsForm, written: WrittenWords| match (
         written.goes_on,
         edited.with_value(&value, &written.text),
     ) {
-        (Some(direction), Ok(words)) => {
+        (goes_on, Ok(words)) if count > 1 => {
             // The list with the values as they are now takes the place of the one below.
             keep(state, &subject, String::new());
             state.leave_layer();
@@ -395,13 +419,19 @@ fn ask_for_value(state: &mut State, attempt: &Attempt, edited: &Arc<EditedItem>,
             state.recovery.attempt = Some(again.clone());
             let edited = Arc::new(edited.with_json(&words));
             let count = edited.open.values().len().max(1);
-            let step = if direction.is_forward() { 1 } else { count - 1 };
+            let step = match goes_on {
+                None => 0,
+                Some(Direction::Forward) => 1,
+                Some(Direction::Backward) => count - 1,
+            };
             let next = (index + step) % count;
             ask_which_value(state, &again, &edited, Some(next));
-            ask_for_value(state, &again, &edited, next);
+            if goes_on.is_some() {
+                ask_for_value(state, &again, &edited, next);
+            }
             Flow::Close
         }
-        (None, Ok(words)) => {
+        (_, Ok(words)) => {
             keep(state, &subject, written.text);
             accept_words(state, Some(form), |attempt| attempt.words = Some(words))
         }
@@ -416,7 +446,9 @@ fn ask_for_value(state: &mut State, attempt: &Attempt, edited: &Arc<EditedItem>,
             let notice = format!("{name}: the text is kept as a draft, enter continues it");
             match state.layers.top_mut::<ValuesMenu>() {
                 Some(menu) => menu.notify(&notice),
-                None => state.notice = Some(format!("{name}: the text is kept as a draft")),
+                None => {
+                    state.notice = Some("Closed. Your draft is kept; e opens it again.".to_owned());
+                }
             }
         }
         leave_words(state, &left, text)
@@ -521,6 +553,15 @@ fn refused(
         (_, ActionError::WrongKind(kind)) => {
             let title = attempt.action.title;
             state.notice = Some(format!("{title}: not possible here; select {kind}"));
+        }
+        _ if attempt.action.id == "take-suggestion" => {
+            let arguments = arguments_of(attempt).filter(|text| !text.trim().is_empty());
+            let is_json = |text: String| serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            let next = match arguments.is_none_or(is_json) {
+                true => "",
+                false => "; the arguments are broken. Press e.",
+            };
+            state.notice = Some(format!("No suggestion: {reason}{next}"));
         }
         _ => state.notice = Some(format!("{}: {reason}", attempt.action.title)),
     }

@@ -14,7 +14,7 @@ use retake_core::safe_text::SafeText;
 
 /// Least columns for the name of a take.
 const ROOMY: u16 = 140;
-/// Least columns for the findings of the other sessions.
+/// Least columns for notes beside errors and for the findings of the other sessions.
 const SPACIOUS: u16 = 120;
 /// Least columns for findings beside what a run does.
 const NARROW: u16 = 60;
@@ -277,6 +277,10 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             spans.push(Span::raw(plural(problems, "read error")));
         }
         let wrong = found.errors + found.warnings + problems;
+        if wrong > 0 && found.infos > 0 && state.size.0 >= SPACIOUS && !is_live {
+            spans.push(Span::styled(format!("  {}", glyphs.info), theme.info));
+            spans.push(Span::raw(plural(found.infos, "note")));
+        }
         if wrong > 0 && found.answered > 0 && !is_narrow {
             let words = format!("  {} answered", found.answered);
             spans.push(Span::styled(words, theme.dim));

@@ -4,6 +4,7 @@
 use super::checking::Check;
 use crate::tui::loader::work::Work;
 use crate::tui::state::document::{Document, Place};
+use retake_core::actions;
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Edit, Session, index_number};
 use retake_live::{TakeError, TakeStore};
@@ -24,15 +25,20 @@ impl Work {
         let history = document.recording.sessions.get(session);
         let history = history.ok_or_else(missing)?;
         let before = bench.takes().current();
-        let id = bench.as_request(index_number(session), history.dialect, &[])?;
-        let request = bench.read(id, &|_, _| ())?;
+        let rebuilt = bench.as_request(index_number(session), history.dialect, &[])?;
+        let request = bench.read(rebuilt, &|_, _| ())?;
         let found = self.tally_of(&request.sessions)?;
-        self.judge(bench, id, found)?;
+        self.judge(bench, rebuilt, found)?;
         let request = request.sessions.first().ok_or_else(missing)?;
         let meant = about.cause.item.map_or(0, |item| item as usize);
         if can_carry(history, request, edits) {
-            let id = bench.take(index_number(session), request, edits, about)?;
-            let message = format!("{id} (history rebuilt as one request); u undoes it");
+            let id = bench.take(index_number(session), request, edits, about.clone())?;
+            let action = about.cause.action.as_deref().and_then(actions::find);
+            let action = action.map_or("fork", |action| action.title);
+            let message = format!(
+                "{id}: {action}; needs {rebuilt}, the history as one request without times, tokens and costs; \
+                 u undoes both"
+            );
             return self.show(bench, before, None, carried_to(bench, id, meant), message);
         }
         let at = Some(Place {

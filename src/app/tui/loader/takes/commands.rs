@@ -7,6 +7,7 @@ use crate::tui::loader::work::Work;
 use crate::tui::report::Report;
 use crate::tui::state::document::{Document, Place};
 use retake_core::session::takes::{ItemMark, TakeId};
+use retake_live::AS_REQUEST;
 use retake_live::{TakeError, TakeStore};
 use std::sync::Arc;
 
@@ -36,6 +37,10 @@ impl Work {
             TakesCommand::Undo => return self.undo(bench, shown),
             TakesCommand::Redo => match bench.redo() {
                 Some(id) => {
+                    let id = match is_rebuilt(bench, id) {
+                        true => bench.redo().unwrap_or(id),
+                        false => id,
+                    };
                     let message = format!("redone: {}", named(bench, id));
                     return self.show(bench, before, shown, None, message);
                 }
@@ -96,6 +101,10 @@ impl Work {
         let at = begun_at(bench, before);
         match bench.undo() {
             Some(id) => {
+                let id = match is_rebuilt(bench, id) {
+                    true => bench.undo().unwrap_or(id),
+                    false => id,
+                };
                 let message = format!("undone: back in {}; ^r redoes it", named(bench, id));
                 self.show(bench, before, shown, at, message)
             }
@@ -114,6 +123,12 @@ impl Work {
         let view = view_of(bench, bench.takes().current());
         self.tell(Report::TakeTree(view));
     }
+}
+
+/// Whether a take is only its parent as one request: a step on the way to the change that was asked for.
+fn is_rebuilt(bench: &TakeStore, id: TakeId) -> bool {
+    let take = bench.takes().get(id);
+    take.is_some_and(|take| take.cause.action.as_deref() == Some(AS_REQUEST))
 }
 
 /// The item of the parent that a take was about.

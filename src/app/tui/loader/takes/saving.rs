@@ -40,6 +40,12 @@ impl Work {
         let id = bench.takes().current();
         let mut formats = Vec::new();
         let own = document.recording.format.id;
+        let recorded = self.opening.input().path.as_deref();
+        let tools = recorded.and_then(|path| Some(tools_beside(path)?.0));
+        let tools = tools.map_or_else(String::new, |path| {
+            let name = path.file_name().unwrap_or_default().display();
+            format!("its tools are in {name}; elsewhere they are written beside it")
+        });
         let is_request = bench.is_run() || bench.request_below(id).is_some();
         let is_writable = is_written(document.recording.format) || id == TakeId::MAIN;
         if is_writable {
@@ -57,6 +63,7 @@ impl Work {
                 },
                 path: None,
                 losses: Vec::new(),
+                tools: tools.clone(),
             });
         }
         let history = document.recording.sessions.get(session);
@@ -69,6 +76,7 @@ impl Work {
                 losses: history.map_or_else(Vec::new, |history| {
                     losses(history, &|write| convert(history, to, OPTIONS, write))
                 }),
+                tools: tools.clone(),
             });
         }
         let new = history.map(|history| (history, new_session(&folder(history))));
@@ -83,6 +91,7 @@ impl Work {
                 ending: agent.ending().to_owned(),
                 path: path.map(|path| path.to_string_lossy().into_owned()),
                 losses: losses(history, &|write| write_session(history, agent, new, write)),
+                tools: String::new(),
             });
         }
         for form in PageForm::ALL {
@@ -92,6 +101,7 @@ impl Work {
                 ending: form.ending().to_owned(),
                 path: None,
                 losses: Vec::new(),
+                tools: String::new(),
             });
         }
         let mut name = self.opening.input().name.clone();
@@ -267,8 +277,9 @@ fn with_tools(
     }
     let tools = history.contract.tools_at(index_number(history.items.len()));
     let found = tools_beside(saved);
-    if found.is_some_and(|(_, found)| found.iter().eq(tools.iter().copied())) {
-        return Ok(said);
+    if let Some((found, _)) = found.filter(|(_, found)| found.iter().eq(tools.iter().copied())) {
+        let name = found.file_name().unwrap_or_default();
+        return Ok(format!("{said}; its tools are in {}", name.display()));
     }
     let path = tools_path(saved);
     if path.exists() {

@@ -95,7 +95,7 @@ fn rows(bench: &TakeStore, current: TakeId) -> Vec<TakeRow> {
 fn row_of(take: &Take, row: TakeRow) -> TakeRow {
     let action = match take.cause.action.as_deref() {
         None => "fork",
-        Some(AS_REQUEST) => "as a request",
+        Some(AS_REQUEST) => "rebuilt as a request",
         Some(CONTINUE) => "live",
         Some(id) => actions::find(id).map_or(id, |action| action.title),
     };
@@ -107,9 +107,14 @@ fn row_of(take: &Take, row: TakeRow) -> TakeRow {
         // A sample of the lab says what the model did.
         (_, None) => take.outcome.live.clone().unwrap_or_default(),
     };
+    let is_rebuilt = take.cause.action.as_deref() == Some(AS_REQUEST);
     TakeRow {
         parent: Some(take.parent.0),
-        name: take.title.clone(),
+        name: match is_rebuilt {
+            true => String::new(),
+            false => take.title.clone(),
+        },
+        is_rebuilt,
         action: action.to_owned(),
         rule: take.cause.rule.clone().unwrap_or_default(),
         wording,
@@ -119,10 +124,9 @@ fn row_of(take: &Take, row: TakeRow) -> TakeRow {
     }
 }
 
-/// How many findings that matter there were before a take and are after it, where that is known.
-fn judged(take: &Take) -> Option<(usize, usize)> {
-    let sum = |tally: FindingCounts| (tally.errors + tally.warnings) as usize;
+/// The findings before a take and after it, where they are known.
+fn judged(take: &Take) -> Option<(FindingCounts, FindingCounts)> {
     let (before, after) = (take.outcome.before, take.outcome.after);
     let is_judged = [before, after] != [FindingCounts::default(); 2];
-    is_judged.then(|| (sum(before), sum(after)))
+    is_judged.then_some((before, after))
 }

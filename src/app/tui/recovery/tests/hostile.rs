@@ -64,6 +64,7 @@ fn faces(text: &str) -> Vec<View> {
         message: own(),
         has_words: true,
         offers: vec![OfferRow {
+            what: "?",
             offer: Offer::safe("retry"),
             refusal: Some(own()),
         }],
@@ -74,6 +75,7 @@ fn faces(text: &str) -> Vec<View> {
         ending: own(),
         path: None,
         losses: vec![own()],
+        tools: String::new(),
     };
     let dialog = SaveDialog::new(text, 1, vec![format]);
     let tree = TakeTree::new(vec![TakeRow {

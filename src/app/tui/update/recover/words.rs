@@ -3,13 +3,15 @@
 use crate::tui::recovery::changes::result_of;
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::forms::{TextCheck, ValueRow, ValuesMenu, WordsForm, WordsSetup};
+use crate::tui::recovery::takes::counts_words;
 use crate::tui::recovery::wording::{Previewer, Setup, TemplateFault, WordingEditor, WordingEntry};
 use crate::tui::state::State;
 use crate::tui::state::document::Document;
 use crate::tui::state::preview::tool_of;
 use crate::tui::state::recovery::{Attempt, DraftKey, TakeRow};
-use retake_core::actions::{self, ItemValue, OpenItem, types_of, wording_kind};
+use retake_core::actions::{self, ItemValue, OpenItem, lines, types_of, wording_kind};
 use retake_core::engine::TURN_LIMIT;
+use retake_core::json::not_json;
 use retake_core::rules::{Finding, Run};
 use retake_core::safe_text::SafeText;
 use retake_core::schema::{Validator, Violation};
@@ -186,8 +188,11 @@ fn last_try(state: &State, attempt: &Attempt) -> Option<String> {
     let row = state.recovery.takes.rows.iter().rev().find(same)?;
     let (before, after) = row.findings?;
     Some(format!(
-        "take {}: {after} findings after {before}; {}",
-        row.id, row.wording
+        "take {}: {}, before {}; {}",
+        row.id,
+        counts_words(after),
+        counts_words(before),
+        row.wording
     ))
 }
 
@@ -238,6 +243,8 @@ pub(super) struct EditedItem {
 
 /// Larger items are not checked at every key.
 const CHECKED: usize = 256 * 1024;
+/// Most violations that are told of a value.
+const TOLD: usize = 3;
 /// Cells of a value in a list.
 const SHOWN: usize = 200;
 
@@ -393,7 +400,7 @@ impl EditedItem {
         WordsForm::new(WordsSetup {
             check: TextCheck::new(move |text| edited.fault(&checked, text)),
             has_others: self.open.values().len() > 1,
-            ..WordsSetup::for_purpose(title, &value_purpose(value), text)
+            ..WordsSetup::for_purpose(title, &value_purpose(value, self.item.kind), text)
         })
     }
 
@@ -406,12 +413,31 @@ impl EditedItem {
             Ok(json) => json,
             Err(fault) => return Some(fault),
         };
+        let is_all = value.pointer.as_deref() == Some("") && value.name == "arguments";
+        let fault = is_all.then(|| serde_json::from_str::<Value>(text).err());
+        // The rules read an empty text as no arguments.
+        if let Some(error) = fault.flatten().filter(|_| !text.trim().is_empty()) {
+            return Some(format!("{} (you can still accept it)", not_json(&error)));
+        }
         let found = self.violations(&json).into_iter();
-        let mut found = found.filter(|it| is_at(it, value));
-        let reason = found.next()?.message;
-        Some(format!(
-            "does not match the schema: {reason} (you can still accept it)"
-        ))
+        let found: Vec<_> = found.filter(|it| is_at(it, value)).collect();
+        let (own, rest) = found.split_at(found.len().min(TOLD));
+        // Where it is the only value, the place says which member is meant.
+        let mut reasons = match is_all {
+            true => lines(own),
+            false => own.iter().map(|it| it.message.clone()).collect(),
+        };
+        if !rest.is_empty() {
+            reasons.push(format!("and {} more", rest.len()));
+        }
+        let subject = match is_all && text.trim().is_empty() {
+            true => "empty is read as {}, which does not",
+            false => "does not",
+        };
+        (!found.is_empty()).then(|| {
+            let reasons = reasons.join("; ");
+            format!("{subject} match the schema: {reasons} (you can still accept it)")
+        })
     }
 }
 
@@ -423,13 +449,19 @@ fn is_at(violation: &Violation, value: &ItemValue) -> bool {
 }
 
 /// What is edited, and what the schema says about it.
-fn value_purpose(value: &ItemValue) -> String {
+fn value_purpose(value: &ItemValue, kind: Kind) -> String {
     let how = if value.is_string {
         "as text"
     } else {
         "as JSON"
     };
-    let mut purpose = format!("{} {how}", value.name);
+    let name = match (value.name.as_str(), kind) {
+        ("arguments" | "input", _) => format!("the {}", value.name),
+        ("text", Kind::Output) => "the output".to_owned(),
+        ("text", _) => "the message".to_owned(),
+        (name, _) => name.to_owned(),
+    };
+    let mut purpose = format!("{name}, {how}");
     let Some(schema) = &value.schema else {
         return purpose;
     };
@@ -466,10 +498,38 @@ pub(super) fn fallback_purpose(attempt: &Attempt) -> String {
     let finding = attempt.finding.as_ref();
     let is_end = finding.is_some_and(|finding| finding.rule.id == TURN_LIMIT);
     match (item.map(|item| item.kind).filter(|_| !is_end), schema) {
-        (Some(Kind::Call | Kind::Output), _) => "the output to continue with".to_owned(),
+        (Some(Kind::Call | Kind::Output), _) => {
+            format!("the output to continue with{}", unchecked_output(attempt))
+        }
         (_, Some(schema)) => format!("the value to continue with: {}", outline(&schema.schema)),
-        (_, None) => "the value to continue with".to_owned(),
+        (_, None) => format!("the value to continue with{UNCHECKED}"),
     }
+}
+
+/// What an output is for that the operator writes.
+pub(super) fn output_purpose(attempt: &Attempt) -> String {
+    format!("what the tool returns{}", unchecked_output(attempt))
+}
+
+const UNCHECKED: &str = "; no output schema recorded: not checked";
+
+/// That an output of this tool cannot be checked; empty where it is.
+fn unchecked_output(attempt: &Attempt) -> &'static str {
+    let (session, item) = (
+        attempt.document.session(attempt.place.session),
+        attempt.place.item,
+    );
+    let is_checked = session.is_some_and(|session| {
+        let item = session
+            .pairing
+            .partner(item)
+            .map_or(item, |it| it.min(item));
+        let run = Run::new(session, None);
+        let tool = run.offered(item);
+        let tool = tool.and_then(|offered| offered.tool(session.items.get(item)?.name));
+        tool.is_some_and(|tool| tool.output_schema.is_some())
+    });
+    if is_checked { "" } else { UNCHECKED }
 }
 
 /// A schema in few words: what an object holds, else the schema itself.
