@@ -162,6 +162,11 @@ impl Work {
         let before = bench.takes().current();
         let what = about.cause.action.as_deref();
         let what = what.map_or("fork", |id| actions::find(id).map_or(id, |it| it.title));
+        // It is called the same wherever it is named.
+        let what = match &*about.title {
+            "" => what.to_owned(),
+            title => title.to_owned(),
+        };
         match bench.take(index_number(session), history, &edits, about.clone()) {
             Err(error) if error.wants_request() => {
                 self.take_as_request(bench, (&document, session), &edits, about, &error)

@@ -6,6 +6,7 @@ use crate::tui::keymap;
 use crate::tui::report::Report;
 use crate::tui::tests::messages::{Message, update};
 use crate::tui::theme;
+use retake_core::session::Kind;
 use std::fs;
 
 /// Two takes beside each other: an error with other words, and the suggestion.
@@ -507,4 +508,18 @@ fn what_is_saved_as_recorded_has_the_ending_of_the_recording() {
     let mut desk = Desk::with("a.har", r#"[{"role":"user","content":"hi"}]"#);
     desk.press("w").sees("a.copy.har").press("esc");
     desk.press("!").sees("no findings in this session");
+}
+
+#[test]
+fn the_take_of_an_edited_prompt_has_one_name() {
+    let mut desk = Desk::of("unknown-tool.json");
+    let session = desk.state.session().unwrap();
+    let mut kinds = session.items.iter().map(|item| item.kind);
+    let prompt = kinds.position(|kind| kind == Kind::User).unwrap();
+    desk.go_to(prompt + 1)
+        .press("e")
+        .press("`Please. `")
+        .press("^s enter");
+    desk.sees("take 1: edit of the prompt; u undoes it");
+    desk.press("T").sees("edit of the prompt");
 }

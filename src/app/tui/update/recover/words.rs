@@ -316,13 +316,17 @@ impl EditedItem {
         names.iter().copied().filter(of_members).collect()
     }
 
-    /// What is edited where its JSON becomes this: `get_weather.city`.
+    /// What is edited where its JSON becomes this: `edit of get_weather.city`.
     pub(super) fn label(&self, json: &str) -> String {
         let edited = self.with_json(json);
-        match edited.changed().join(", ") {
-            names if names.is_empty() => self.name.clone(),
-            names => format!("{}.{names}", self.name),
-        }
+        let what = match (self.item.kind, &*edited.changed().join(", ")) {
+            (Kind::User, "text") => "the prompt".to_owned(),
+            (Kind::System, "text") => "the system prompt".to_owned(),
+            (Kind::Assistant, "text") => "the reply".to_owned(),
+            (_, "") => self.name.clone(),
+            (_, names) => format!("{}.{names}", self.name),
+        };
+        format!("edit of {what}")
     }
 
     /// Where the arguments break the schema in the item as it is now.
