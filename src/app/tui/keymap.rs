@@ -326,7 +326,7 @@ pub const KEYMAP: &[Binding] = &[
     row("h left", C::Fold, HISTORY, Group::Tree, "fold the turn; else go left"),
     row("space", C::Toggle, &[Browse], Group::Tree, "fold or unfold the turn"),
     row("=", C::FoldAll(true), HISTORY, Group::Tree, "unfold all turns").alias(&["expand"]),
-    row("-", C::FoldAll(false), HISTORY, Group::Tree, "fold all turns").alias(&["collapse"]),
+    row("-", C::FoldAll(false), HISTORY, Group::Tree, "fold all turns; in the transcript, where all are folded: one line each, or a few").alias(&["collapse"]),
     row("]", C::Finding(Forward), PANES, Group::Findings, "next finding").in_footer(90, "finding").alias(&["next"]),
     row("[", C::Finding(Backward), PANES, Group::Findings, "previous finding"),
     row("}", C::Error(Forward), PANES, Group::Findings, "next error").alias(&["find error"]),

@@ -11,12 +11,26 @@ use std::sync::Arc;
 pub struct Folds {
     unfolded: bool,
     except: BTreeSet<usize>,
+    /// Whether what is folded takes one line.
+    is_brief: bool,
 }
 
 impl Folds {
     pub fn set_all(&mut self, unfolded: bool) {
         self.unfolded = unfolded;
         self.except.clear();
+        self.is_brief = false;
+    }
+
+    /// Folds all; what is folded already to one line each, and from there to a few again.
+    pub fn fold_further(&mut self) {
+        let is_brief = !self.unfolded && self.except.is_empty() && !self.is_brief;
+        self.set_all(false);
+        self.is_brief = is_brief;
+    }
+
+    pub fn is_brief(&self) -> bool {
+        self.is_brief
     }
 
     pub fn is_unfolded(&self, turn: usize) -> bool {

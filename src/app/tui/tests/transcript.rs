@@ -312,6 +312,23 @@ fn the_flow_is_drawn_at_any_size_and_without_colours() {
 }
 
 #[test]
+fn an_overview_has_one_line_for_each_message_and_call() {
+    let mut desk = Desk::with("log.jsonl", &log());
+    desk.press("| g")
+        .sees("Then the cap.")
+        .sees("Exit code 101");
+    desk.press("-")
+        .misses("Then the cap.")
+        .misses("Exit code 101");
+    desk.sees("First the code. …").sees("Edit(src/backoff.rs)");
+    desk.press("-").sees("Then the cap.").press("-");
+    desk.press("=").sees("Then the cap.").press("-");
+    desk.sees("Then the cap.")
+        .press("-")
+        .misses("Then the cap.");
+}
+
+#[test]
 fn where_tokens_and_time_went_is_one_key_away() {
     let mut desk = Desk::with("log.jsonl", &log());
     desk.state.size = (110, 34);

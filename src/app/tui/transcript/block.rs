@@ -164,6 +164,23 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
     block.rows
 }
 
+/// The first line that says something, as much as a row holds of it, with a sign where there is more.
+fn brief(lines: Vec<Line>, room: usize) -> Vec<Line> {
+    let count = lines.iter().filter(|line| !line.is_blank()).count();
+    let Some(mut first) = lines.into_iter().find(|line| !line.is_blank()) else {
+        return Vec::new();
+    };
+    let mut left = room.saturating_sub(first.indent + if count > 1 { 2 } else { 0 });
+    for (_, text) in &mut first.pieces {
+        *text = text.truncated(left);
+        left -= text.width();
+    }
+    if count > 1 && left > 0 {
+        first.pieces.push(plain(Tone::Dim, " …"));
+    }
+    vec![first]
+}
+
 struct Block<'a> {
     page: &'a BlockContext<'a>,
     index: usize,
@@ -195,6 +212,20 @@ impl<'a> Block<'a> {
     fn is_unfolded(&self) -> bool {
         let own = self.page.order.call_of(self.index).unwrap_or(self.index);
         self.page.unfolded.is_unfolded(own)
+    }
+
+    /// How many lines of a text are shown: all while it is unfolded, else so many.
+    fn most(&self, folded: usize) -> usize {
+        match self.is_unfolded() {
+            true => MOST,
+            false if self.is_brief() => 1,
+            false => folded,
+        }
+    }
+
+    /// Whether a text takes one row.
+    fn is_brief(&self) -> bool {
+        self.page.unfolded.is_brief() && !self.is_unfolded()
     }
 
     fn push(&mut self, kind: RowKind, indent: usize, left: Pieces, right: Pieces) {
@@ -286,7 +317,7 @@ impl<'a> Block<'a> {
         let Some(found) = session.turns.get(turn).copied() else {
             return;
         };
-        if self.page.order.previous(self.index).is_some() {
+        if self.page.order.previous(self.index).is_some() && !self.page.unfolded.is_brief() {
             self.push(RowKind::Gap, 0, Vec::new(), Vec::new());
         }
         if matches!(self.item.kind, Kind::Compaction) {
@@ -470,8 +501,11 @@ impl<'a> Block<'a> {
         }
         let margin = self.margin();
         self.push(RowKind::Title, margin, left, right);
+        if self.is_brief() {
+            return;
+        }
         let lines = self.arguments(&body, &diffs, summary.is_all);
-        let most = if self.is_unfolded() { MOST } else { DIFF };
+        let most = self.most(DIFF);
         let is_cut = self.item.span.len() > self.limit() && !diffs.is_empty();
         let size = is_cut.then(|| self.changed(&diffs));
         self.hanging(lines, most, 0, size);
@@ -633,6 +667,7 @@ impl<'a> Block<'a> {
         }
         let most = match call {
             _ if self.is_unfolded() => MOST,
+            _ if self.is_brief() && !is_current => 0,
             _ if is_faulty => ERROR,
             Some(call) if self.says_enough(call) && !is_current => 0,
             _ => RESULT,
@@ -725,6 +760,10 @@ impl<'a> Block<'a> {
     fn hanging(&mut self, lines: Vec<Line>, most: usize, unseen: usize, size: Option<String>) {
         let indent = self.margin() + 2;
         let room = self.page.width.saturating_sub(indent + 2).max(1);
+        let lines = match self.is_brief() {
+            true => brief(lines, room),
+            false => lines,
+        };
         let (rows, left_out) = first_rows(&lines, room, most);
         for row in rows {
             let mut left = bar();
@@ -761,7 +800,7 @@ impl<'a> Block<'a> {
         let most = match self.is_unfolded() {
             true => MOST,
             false if is_noise => 1,
-            false => most,
+            false => self.most(most),
         };
         let mut lines = match is_container(text) && self.item.kind == Kind::Assistant {
             true => json_lines(text),
@@ -812,7 +851,7 @@ impl<'a> Block<'a> {
                 .iter_mut()
                 .for_each(|(tone, _)| *tone = Tone::of(severity));
         }
-        let most = if self.is_unfolded() { MOST } else { SAID };
+        let most = self.most(SAID);
         self.hanging(lines, most, 0, None);
     }
 
@@ -850,7 +889,7 @@ impl<'a> Block<'a> {
             Ok(bytes) => plain_lines(&SafeText::from_bytes(&bytes)),
             Err(error) => plain_lines(&SafeText::from_str(&error.to_string())),
         };
-        let most = if self.is_unfolded() { MOST } else { RESULT };
+        let most = self.most(RESULT);
         let is_cut = self.item.span.len() > self.limit();
         self.hanging(lines, most, 0, is_cut.then_some(size));
     }
@@ -867,6 +906,10 @@ impl<'a> Block<'a> {
             let margin = self.margin();
             self.push(RowKind::Title, margin, vec![sign, (tone, text)], Vec::new());
         }
+        let lines = match self.is_brief() {
+            true => brief(lines, room),
+            false => lines,
+        };
         let (rows, left_out) = first_rows(&lines, room, most);
         let mut kind = match self.rows.iter().any(|row| row.kind == RowKind::Title) {
             true => RowKind::Body,
@@ -899,7 +942,7 @@ impl<'a> Block<'a> {
         for (tone, _) in lines.iter_mut().flat_map(|line| &mut line.pieces) {
             *tone = Tone::Kind(Kind::Reasoning);
         }
-        let most = if self.is_unfolded() { MOST } else { REASONING };
+        let most = self.most(REASONING);
         self.text(lines, most, false);
     }
 

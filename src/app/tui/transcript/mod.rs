@@ -211,7 +211,10 @@ impl Transcript {
     }
 
     pub fn set_all_unfolded(&mut self, unfolded: bool) {
-        self.unfolded.set_all(unfolded);
+        match unfolded {
+            true => self.unfolded.set_all(true),
+            false => self.unfolded.fold_further(),
+        }
         self.blocks.clear();
     }
 
