@@ -64,7 +64,7 @@ fn seven_wordings_are_compared_and_a_sample_is_opened() {
     sees(&mut terminal, "1 model: 84 requests at most");
     terminal.send(Key::Enter);
     sees(&mut terminal, "84 requests");
-    sees(&mut terminal, "over");
+    sees(&mut terminal, "finished");
     sees(&mut terminal, "[scripted] the model is a script");
     sees(
         &mut terminal,
@@ -103,17 +103,17 @@ fn an_experiment_on_a_small_screen_is_left_and_goes_on_where_it_was() {
     begin(&mut terminal, "2");
     sees(&mut terminal, "14 requests at most");
     terminal.send(Key::Enter);
-    sees(&mut terminal, "over");
+    sees(&mut terminal, "finished");
     press(&mut terminal, "+");
     sees(&mut terminal, "84 requests");
-    sees(&mut terminal, "over");
+    sees(&mut terminal, "finished");
     press(&mut terminal, "q");
     sees(&mut terminal, "unknown-tool");
     begin(&mut terminal, "12");
     sees(&mut terminal, "84 requests at most");
     terminal.send(Key::Enter);
     // All of them are there already.
-    sees(&mut terminal, "over");
+    sees(&mut terminal, "finished");
     sees(&mut terminal, "84 requests");
     press(&mut terminal, "Q");
     assert!(terminal.wait_exit().unwrap().success());

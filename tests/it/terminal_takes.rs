@@ -162,12 +162,14 @@ fn one_argument_of_a_chat_call_is_corrected_in_its_object() {
     types(&mut terminal, " City");
     sees(&mut terminal, "LHR City");
     terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, "^s accept all");
+    terminal.send(Key::Ctrl('s'));
     sees(&mut terminal, r#"+       "to": "LHR City""#);
     sees(&mut terminal, r#"-       "to": "LHR""#);
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1: edit");
     sees(&mut terminal, "take 1 of 1");
-    sees(&mut terminal, "▌ ● find(JFK, LHR City)");
+    sees(&mut terminal, "▌ ● find(from: JFK, to: LHR City)");
     terminal.send(Key::Char('3'));
     sees(&mut terminal, r#""to": "LHR City""#);
 }
