@@ -314,6 +314,14 @@ fn the_picker_groups_projects_previews_filters_and_sorts() {
         })
         .unwrap();
     terminal.send(Key::Enter);
+    // Each letter begins the search anew.
+    terminal
+        .wait_until(|screen| {
+            screen.contains("contents: carts are")
+                && screen.contains("enter open")
+                && screen.contains("in contents: 4 items in 4 recordings, all searched")
+        })
+        .unwrap();
     terminal.send(Key::Enter);
     terminal
         .wait_until(|screen| screen.contains("assistant") && screen.contains("1/1"))
@@ -322,7 +330,11 @@ fn the_picker_groups_projects_previews_filters_and_sorts() {
     terminal
         .wait_until(|screen| screen.contains("all searched"))
         .unwrap();
+    // Before the next key: escape and a letter at once are alt and the letter.
     terminal.send(Key::Esc);
+    terminal
+        .wait_until(|screen| !screen.contains("in contents"))
+        .unwrap();
     terminal.send(Key::Char('q'));
     assert!(terminal.wait_exit().unwrap().success());
 }
