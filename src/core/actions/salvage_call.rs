@@ -51,6 +51,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
     let calls = calls.map(|((block, id), arguments)| ToolCall {
         id: Some(id.clone()),
         name: block.tool.to_owned(),
+        namespace: None,
         input: Input::Json(arguments.clone()),
     });
     let calls = calls.collect::<Vec<_>>();

@@ -196,6 +196,7 @@ impl<'a> Entry<'a> {
             parts.push(Part::Call(ToolCall {
                 id: Some(id.clone()),
                 name: name.clone(),
+                namespace: None,
                 input: Input::Free(source),
             }));
             self.calls.push((id, name));

@@ -778,6 +778,7 @@ pub(super) fn call(id: &str, name: &str, input: Option<&str>) -> Part {
     Part::Call(ToolCall {
         id: Some(id.to_owned()).filter(|id| !id.is_empty()),
         name: name.to_owned(),
+        namespace: None,
         input: Input::Json(input),
     })
 }

@@ -6,6 +6,7 @@ use crate::formats::convert::LossKind;
 use crate::json::Cursor;
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Family, Flags, Item, Kind, Session, SourceError};
+use crate::wire::write::edit::member;
 use crate::wire::write::{End, NewReply};
 use crate::wire::{Arguments, Input, ToolCall, body_of};
 use serde_json::Value;
@@ -162,9 +163,19 @@ impl<'a> Writing<'a> {
             id if id.is_empty() => format!("call_{}", index + 1),
             id => id,
         };
+        // Read with its namespace, where the call has one in a member of its own.
+        let name = self.session.name(item);
+        let bytes = self.session.bytes(item)?;
+        let has_namespace = self.dialect == Dialect::Responses
+            && member(&String::from_utf8_lossy(&bytes), "namespace").is_some();
+        let (namespace, name) = match name.rsplit_once('.').filter(|_| has_namespace) {
+            Some((namespace, own)) => (Some(namespace.to_owned()), own),
+            None => (None, name),
+        };
         self.new_reply.calls.push(ToolCall {
             id: Some(id),
-            name: self.session.name(item).to_owned(),
+            name: name.to_owned(),
+            namespace,
             input,
         });
         Ok(())

@@ -128,6 +128,8 @@ fn pattern<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Regex>, D::Erro
 pub struct ScriptedCall {
     /// The tool, offered or not.
     pub name: String,
+    /// The namespace of the tool, which Responses has as a member of its own.
+    pub namespace: Option<String>,
     #[serde(default)]
     pub arguments: CallArguments,
     /// The id; made from the history where none is given.
@@ -234,7 +236,10 @@ impl Script {
             CallArguments::Raw(text) => text.clone(),
             CallArguments::Value(value) => filled(value, &request.now)?.to_string(),
         };
-        Ok(ToolCall::new(&id, &call.name, &arguments))
+        Ok(ToolCall {
+            namespace: call.namespace.clone(),
+            ..ToolCall::new(&id, &call.name, &arguments)
+        })
     }
 
     /// A word for ids: the same history asks for the same one.
@@ -633,6 +638,7 @@ keys! {
 keys! {
     static CALL_KEYS = "an entry of `calls`" {
         name [required]: AnyText, "the tool that is called, on offer or not";
+        namespace: AnyText, "the namespace of the tool, which Responses has as a member of its own";
         arguments: Either(&[JsonTable, AnyText]),
             "the arguments; the texts of a table are templates, and a text is sent as it is, JSON or not", or "{}";
         id: AnyText, "the id of the call; made from the history without it";

@@ -55,6 +55,8 @@ pub struct ToolCall {
     /// `None` where it has none.
     pub id: Option<String>,
     pub name: String,
+    /// The namespace of its tool, where the dialect has namespaces (Responses).
+    pub namespace: Option<String>,
     pub input: Input,
 }
 
@@ -85,6 +87,7 @@ impl ToolCall {
         Self {
             id: Some(id.to_owned()),
             name: name.to_owned(),
+            namespace: None,
             input: Input::Json(arguments.to_owned()),
         }
     }

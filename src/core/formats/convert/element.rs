@@ -164,6 +164,7 @@ impl Conversion<'_> {
         Ok(Some(ToolCall {
             id: self.id(index)?,
             name: self.name(index),
+            namespace: None,
             input,
         }))
     }

@@ -58,19 +58,16 @@ fn output(reply: &NewReply) -> Vec<Value> {
             Input::Free(_) => ("ctc", "custom_tool_call", "input"),
             Input::Json(_) => ("fc", "function_call", "arguments"),
         };
-        // A name of a function has no dot: one that has is qualified, and its namespace is a member of its own.
-        let qualified = call.name.rsplit_once('.');
-        let qualified = qualified.filter(|(space, name)| !space.is_empty() && !name.is_empty());
         let mut item = json!({
             "id": format!("{prefix}_{}_{number}", reply.tag),
             "type": kind,
             "status": "completed",
             "call_id": call.id,
-            "name": qualified.map_or(call.name.as_str(), |(_, name)| name),
+            "name": call.name,
             key: call.input.as_written(),
         });
-        if let Some((namespace, _)) = qualified {
-            item["namespace"] = namespace.into();
+        if let Some(namespace) = &call.namespace {
+            item["namespace"] = namespace.as_str().into();
         }
         item
     };
