@@ -1,7 +1,7 @@
 //! Where tokens, money and time went, as rows of text: for the screen and for `retake usage`.
 
 use crate::words::{bytes, count, duration, shortened};
-use retake_core::content::{display_name, summarize_call};
+use retake_core::content::{CallSummary, display_name, summarize_call};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, Session};
 use retake_core::usage::{
@@ -619,9 +619,6 @@ pub(crate) fn call_line(session: &Session, call: usize, folder: &str) -> String 
     };
     let body = body_within(session, item, HEAD).unwrap_or_default();
     let summary = summarize_call(session.name(item), body.arguments.as_written());
-    let argument = match folder {
-        "" => summary.argument,
-        folder => summary.argument.replace(folder, ""),
-    };
-    format!("{}({argument})", summary.name)
+    let CallSummary { name, argument, .. } = summary.seen_from(folder);
+    format!("{name}({argument})")
 }

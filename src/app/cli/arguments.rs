@@ -27,17 +27,13 @@ A file that has the name of a command is opened as ./NAME.";
 /// The version with what was built: the commit, where the builder names it in `RETAKE_COMMIT`, and the features.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let commit = option_env!("RETAKE_COMMIT").unwrap_or("local build");
-    let images = if cfg!(feature = "images") {
-        ", images"
-    } else {
-        ""
-    };
-    let tables = if cfg!(feature = "tables") {
-        ", tables"
-    } else {
-        ""
-    };
-    format!("{} ({commit}{images}{tables})", env!("CARGO_PKG_VERSION"))
+    let features = [
+        (cfg!(feature = "images"), ", images"),
+        (cfg!(feature = "tables"), ", tables"),
+    ];
+    let features = features.into_iter().filter(|(is_built, _)| *is_built);
+    let features: String = features.map(|(_, name)| name).collect();
+    format!("{} ({commit}{features})", env!("CARGO_PKG_VERSION"))
 });
 
 /// A terminal debugger for tool-calling agents: opens a recorded run, shows each turn, marks what is

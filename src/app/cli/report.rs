@@ -79,9 +79,7 @@ impl Totals {
             }
         }
     }
-}
 
-impl Totals {
     /// What was found in other files.
     #[cfg(feature = "tables")]
     pub(super) fn merge(&mut self, other: &Self, fail_on: FailOn) {

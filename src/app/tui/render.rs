@@ -53,13 +53,8 @@ pub fn text_lines(text: &str, writing: Writing<'_>) -> Vec<Line> {
     styled.iter().flat_map(styled_lines).collect()
 }
 
-/// A text whose places of pictures say how large these are.
-pub fn with_images<'t>(
-    session: &Session,
-    item: &Item,
-    text: &'t str,
-    key: Option<&str>,
-) -> Cow<'t, str> {
+/// A text whose places of pictures say how large these are, in the words of [`image_words`].
+pub fn with_images(text: &str, images: impl FnOnce() -> Vec<String>) -> Cow<'_, str> {
     const PLACES: [&str; 3] = ["[image]", "[image_url]", "[input_image]"];
     let next = |text: &str| {
         let places = PLACES.iter();
@@ -69,7 +64,7 @@ pub fn with_images<'t>(
     if next(text).is_none() {
         return Cow::Borrowed(text);
     }
-    let mut images = image_words(session, item, key).into_iter();
+    let mut images = images().into_iter();
     let (mut named, mut rest) = (String::new(), text);
     while let Some((at, length)) = next(rest) {
         let place = &rest[at..at + length];
@@ -108,12 +103,15 @@ pub fn image_words(session: &Session, item: &Item, key: Option<&str>) -> Vec<Str
 
 /// How many bytes of an item are read where so many are wanted. Of one that begins with a picture all: what is said
 /// beside it comes after.
-pub fn limit_of(session: &Session, item: &Item, wanted: u64) -> u64 {
+pub fn limit_of(
+    session: &Session,
+    item: &Item,
+    wanted: u64,
+    has_images: impl FnOnce() -> bool,
+) -> u64 {
     let head = || session.source.read(item.span.head(BEFORE_IMAGE));
-    let has_images = |head: Vec<u8>| {
-        memmem::find(&head, b"image").is_some() && !image_words(session, item, None).is_empty()
-    };
-    match item.span.len() > wanted && head().is_ok_and(has_images) {
+    let names_image = |head: Vec<u8>| memmem::find(&head, b"image").is_some();
+    match item.span.len() > wanted && head().is_ok_and(names_image) && has_images() {
         true => item.span.len(),
         false => wanted,
     }

@@ -18,6 +18,17 @@ pub struct CallSummary {
     pub is_all: bool,
 }
 
+impl CallSummary {
+    /// The same with paths as seen from a folder, with a slash at its end; from everywhere if it is empty.
+    #[must_use]
+    pub fn seen_from(mut self, folder: &str) -> Self {
+        if !folder.is_empty() {
+            self.argument = self.argument.replace(folder, "");
+        }
+        self
+    }
+}
+
 /// Most bytes of an argument that are looked at: more than a row shows.
 const LONGEST: usize = 400;
 /// Most arguments of a call of an unknown tool, and most bytes of each.
@@ -312,7 +323,6 @@ fn plan(members: &Map<String, Value>) -> String {
     }
 }
 
-/// The first values, as a call would be written.
 /// Arguments with their names; first and without its name the one that tells most, and so is the only one.
 fn named(members: &Map<String, Value>, telling: Option<&str>) -> String {
     let mut words: Vec<String> = Vec::new();
@@ -356,7 +366,7 @@ fn words_of(value: &Value) -> Option<String> {
         Value::Object(members) => {
             let named = members.iter().filter_map(|(key, value)| {
                 let words = words_of(value)?;
-                Some(format!("{key}: {}", beginning(&words, 60)))
+                Some(format!("{key}: {}", beginning(&words, VALUE)))
             });
             let named = named.take(VALUES).collect::<Vec<_>>().join(", ");
             (!named.is_empty()).then(|| format!("{{{named}}}"))

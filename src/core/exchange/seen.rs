@@ -89,13 +89,6 @@ pub struct Rewritten {
     pub reply: bool,
 }
 
-impl Rewritten {
-    /// Whether the provider got another request than the agent's, or the agent another reply than the provider's.
-    pub fn any(self) -> bool {
-        self.again || self.request || self.reply
-    }
-}
-
 /// Something that was found in an exchange.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExchangeFinding {

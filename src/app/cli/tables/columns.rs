@@ -157,7 +157,7 @@ macro_rules! tables {
 }
 
 tables! {
-    sessions: SessionRow, "one row for each session" {
+    sessions: SessionRow, "One row for each session." {
         path: &'a str, "the file, as it was named";
         session: &'a str, "the label of the session, or its number in the file; the other tables name it by `path` and `session`";
         format: &'a str, "the format of the file, as `retake help formats` lists them";
@@ -188,7 +188,7 @@ tables! {
         recorded_costs: usize, "turns whose cost is recorded";
         without_price: usize, "turns whose tokens are recorded and whose model has no price";
     }
-    items: ItemRow, "one row for each item, in the order of the history" {
+    items: ItemRow, "One row for each item, in the order of the history." {
         path: &'a str, "";
         session: &'a str, "";
         item: usize, "counted from 1";
@@ -201,7 +201,7 @@ tables! {
         time: Option<Time>, "when it was recorded";
         is_error: Option<bool>, "whether an output says that its call failed; null for other items";
     }
-    calls: CallRow, "one row for each call" {
+    calls: CallRow, "One row for each call." {
         path: &'a str, "";
         session: &'a str, "";
         item: usize, "the item of the call";
@@ -217,7 +217,7 @@ tables! {
         started: Option<Time>, "";
         took_ms: Option<u64>, "";
     }
-    findings: FindingRow, "one row for each finding, as `check --format json` has them" {
+    findings: FindingRow, "One row for each finding, as `check --format json` has them." {
         path: &'a str, "";
         session: &'a str, "";
         line: Option<u64>, "null where the file has no lines";
@@ -234,7 +234,7 @@ tables! {
         cause: Option<&'a str>, "why a call has no output";
         class: Option<&'a str>, "the kind of error, for `tool-error`";
     }
-    problems: ProblemRow, "one row for each place of a file that could not be read" {
+    problems: ProblemRow, "One row for each place of a file that could not be read." {
         path: &'a str, "";
         session: Option<&'a str>, "null where it belongs to none";
         line: Option<u64>, "";
@@ -252,9 +252,8 @@ pub fn markdown_tables() -> String {
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "\n## {}\n\n{}.\n\n| column | type | meaning |\n|---|---|---|",
-            table.name,
-            capitalised(table.about)
+            "\n## {}\n\n{}\n\n| column | type | meaning |\n|---|---|---|",
+            table.name, table.about
         );
         for Column {
             name,
@@ -269,10 +268,4 @@ pub fn markdown_tables() -> String {
         }
     }
     text
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
 }

@@ -130,8 +130,9 @@ impl SessionRows<'_> {
         let usage = usage.unwrap_or_default();
         let mut reader = UsageReader::new(session, prices);
         let (mut started, mut ended): (Option<u64>, Option<u64>) = (None, None);
+        let mut failed = vec![None; session.items.len()];
         for index in 0..session.items.len() {
-            if let Some(at) = self.item(part, &mut reader, index)? {
+            if let Some(at) = self.item(part, &mut reader, &mut failed, index)? {
                 started = Some(started.map_or(at, |first| first.min(at)));
                 ended = ended.max(Some(at));
             }
@@ -179,11 +180,22 @@ impl SessionRows<'_> {
         Ok(())
     }
 
-    /// An item, and the call that it may be; gives when it was recorded.
+    /// Whether an output says that its call failed, read once for its own row and for that of the call.
+    fn failed(&self, known: &mut [Option<bool>], output: usize) -> Result<bool, SourceError> {
+        if let Some(failed) = known[output] {
+            return Ok(failed);
+        }
+        let failed = reports_failure(self.session, &self.session.items[output])?;
+        known[output] = Some(failed);
+        Ok(failed)
+    }
+
+    /// An item, and the call that it may be; gives when it was recorded. `failed` is known of outputs so far.
     fn item(
         &self,
         part: &mut PartWriter,
         reader: &mut UsageReader<'_>,
+        failed: &mut [Option<bool>],
         index: usize,
     ) -> Result<Option<u64>, RowsError> {
         let session = self.session;
@@ -193,7 +205,7 @@ impl SessionRows<'_> {
         let call_id = session.call_id(item)?;
         let is_output = matches!(item.kind, Kind::Output | Kind::HostedOutput);
         let is_error = match is_output {
-            true => Some(reports_failure(session, item)?),
+            true => Some(self.failed(failed, index)?),
             false => None,
         };
         part.items.push(ItemRow {
@@ -213,7 +225,6 @@ impl SessionRows<'_> {
             return Ok(time);
         }
         let partner = session.pairing.partner(index);
-        let output = partner.and_then(|partner| session.items.get(partner));
         let body = body_of(item, &session.bytes(item)?).ok();
         part.calls.push(CallRow {
             path,
@@ -226,9 +237,9 @@ impl SessionRows<'_> {
             arguments_bytes: body.map(|body| body.arguments.as_written().len()),
             status: status(session.pairing.standing(index)),
             output_item: partner.map(|partner| partner + 1),
-            result_bytes: output.map(|output| output.span.len()),
-            is_error: output
-                .map(|output| reports_failure(session, output))
+            result_bytes: partner.map(|output| session.items[output].span.len()),
+            is_error: partner
+                .map(|output| self.failed(failed, output))
                 .transpose()?,
             started: reader.call_start(index)?.map(Time),
             took_ms: reader.call_duration(index)?,

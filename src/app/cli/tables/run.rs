@@ -12,8 +12,7 @@ use crate::cli::output::{Output, Progress, name_of};
 use crate::cli::report::{Totals, summary};
 use crate::cli::walk::{Named, Skipped, Walked, expand, in_order, is_no_recording};
 use retake_core::usage::Prices;
-use retake_live::report::FileReport;
-use retake_live::{InputError, Inputs, Recording, exit_on_interrupt, lock::lock};
+use retake_live::{InputError, Inputs, exit_on_interrupt, lock::lock};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -295,8 +294,7 @@ impl Writer<'_> {
     }
 
     fn file(&self, part: &mut PartWriter, file: &Named) -> Result<Totals, RowsError> {
-        let (mut report, recording): (FileReport, Recording) =
-            self.inputs.check_with_recording(&file.path)?;
+        let (mut report, recording) = self.inputs.check_with_recording(&file.path)?;
         let mut choice = lock(&self.choice);
         let known = choice.apply(&mut report);
         let fail_on = choice.arguments.fail_on;

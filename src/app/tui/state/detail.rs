@@ -5,8 +5,8 @@ use super::document::has_failed;
 use super::pretty::{self, JsonLine, TokenKind};
 use super::preview::tool_of;
 use crate::tui::render::{
-    PICTURE_KEY, Writing, diff_lines, file_of_result, limit_of, not_applied, plain_lines,
-    text_lines, with_images,
+    PICTURE_KEY, Writing, diff_lines, file_of_result, image_words, limit_of, not_applied,
+    plain_lines, text_lines, with_images,
 };
 use crate::tui::text::{Glyph, Line, Remark, Tone};
 use retake_core::content::{diffs_of_call, result_text};
@@ -136,7 +136,9 @@ fn compose_item(subject: &DetailSubject<'_>) -> Composed {
     };
     let limit = match subject.mode {
         Mode::Raw => subject.limit,
-        Mode::Pretty | Mode::Unescaped => limit_of(subject.session, item, subject.limit),
+        Mode::Pretty | Mode::Unescaped => limit_of(subject.session, item, subject.limit, || {
+            !image_words(subject.session, item, None).is_empty()
+        }),
     };
     let head = item.span.head(limit);
     let left_out = item.span.len() - head.len();
@@ -323,12 +325,9 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
         false => body.text.as_str().into(),
     };
     let text = match is_pretty {
-        true => with_images(
-            subject.session,
-            item,
-            result.trim_end_matches('\n'),
-            Some(PICTURE_KEY),
-        ),
+        true => with_images(result.trim_end_matches('\n'), || {
+            image_words(subject.session, item, Some(PICTURE_KEY))
+        }),
         false => result.trim_end_matches('\n').into(),
     };
     let text = &*text;

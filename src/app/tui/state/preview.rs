@@ -63,10 +63,7 @@ fn read(session: &Session, item: &Item, folder: &str, buffer: &mut Vec<u8>) -> S
     let text = match &body {
         Ok(body) if is_call(item) => {
             let summary = summarize_call(session.name(item), body.arguments.as_written());
-            Cow::Owned(match folder {
-                "" => summary.argument,
-                folder => summary.argument.replace(folder, ""),
-            })
+            Cow::Owned(summary.seen_from(folder).argument)
         }
         Ok(body) if is_prose(item.kind) => Cow::Owned(in_one_line(&body.text)),
         Ok(body) => compact(body.text.trim_start()),

@@ -134,7 +134,7 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
         item,
         reader: UsageReader::new(session, page.prices),
         rows: Vec::new(),
-        limit: OnceCell::new(),
+        images: OnceCell::new(),
     };
     if index == 0 {
         block.of_session();
@@ -187,7 +187,8 @@ struct Block<'a> {
     item: &'a Item,
     reader: UsageReader<'a>,
     rows: Vec<BlockRow>,
-    limit: OnceCell<u64>,
+    /// Read whole to be measured, and asked for several times.
+    images: OnceCell<Vec<String>>,
 }
 
 impl<'a> Block<'a> {
@@ -297,17 +298,27 @@ impl<'a> Block<'a> {
 
     fn limit(&self) -> u64 {
         let wanted = if self.is_unfolded() { UNFOLDED } else { HEAD };
-        let limit = || limit_of(self.session(), self.item, wanted);
-        *self.limit.get_or_init(limit)
+        limit_of(self.session(), self.item, wanted, || {
+            !self.images().is_empty()
+        })
     }
 
     /// The pictures of the item in words.
-    fn images(&self) -> Vec<String> {
-        image_words(self.session(), self.item, self.page.picture_key)
+    fn images(&self) -> &[String] {
+        let images = || image_words(self.session(), self.item, self.page.picture_key);
+        self.images.get_or_init(images)
     }
 
     fn with_images<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        with_images(self.session(), self.item, text, self.page.picture_key)
+        with_images(text, || self.images().to_vec())
+    }
+
+    /// The first rows of lines, and how many lines are left out.
+    fn first_rows(&self, lines: Vec<Line>, room: usize, most: usize) -> (Vec<DetailRow>, usize) {
+        match self.is_brief() {
+            true => first_rows(&brief(lines, room), room, most),
+            false => first_rows(&lines, room, most),
+        }
     }
 
     /// Who speaks, when, and what it took.
@@ -457,10 +468,7 @@ impl<'a> Block<'a> {
         let body = body.unwrap_or_default();
         let arguments = body.arguments.as_written();
         let tool = self.session().name(self.item).to_owned();
-        let mut summary = summarize_call(&tool, arguments);
-        if !self.page.folder.is_empty() {
-            summary.argument = summary.argument.replace(self.page.folder, "");
-        }
+        let summary = summarize_call(&tool, arguments).seen_from(self.page.folder);
         let diffs = match self.page.mode {
             Mode::Pretty => diffs_of_call(arguments),
             Mode::Unescaped | Mode::Raw => Vec::new(),
@@ -760,11 +768,7 @@ impl<'a> Block<'a> {
     fn hanging(&mut self, lines: Vec<Line>, most: usize, unseen: usize, size: Option<String>) {
         let indent = self.margin() + 2;
         let room = self.page.width.saturating_sub(indent + 2).max(1);
-        let lines = match self.is_brief() {
-            true => brief(lines, room),
-            false => lines,
-        };
-        let (rows, left_out) = first_rows(&lines, room, most);
+        let (rows, left_out) = self.first_rows(lines, room, most);
         for row in rows {
             let mut left = bar();
             left.push(plain(Tone::Plain, &" ".repeat(row.indent)));
@@ -906,11 +910,7 @@ impl<'a> Block<'a> {
             let margin = self.margin();
             self.push(RowKind::Title, margin, vec![sign, (tone, text)], Vec::new());
         }
-        let lines = match self.is_brief() {
-            true => brief(lines, room),
-            false => lines,
-        };
-        let (rows, left_out) = first_rows(&lines, room, most);
+        let (rows, left_out) = self.first_rows(lines, room, most);
         let mut kind = match self.rows.iter().any(|row| row.kind == RowKind::Title) {
             true => RowKind::Body,
             false => RowKind::Title,

@@ -305,6 +305,9 @@ impl Conversation {
     }
 }
 
+/// What a reply is that only its provider has, before the number of its exchange.
+const REPLY: &str = "the provider's reply of exchange";
+
 /// A reply that no request repeats, after the history that it answers, or a request as only its provider has it.
 #[derive(Debug)]
 struct Branch {
@@ -398,7 +401,7 @@ impl Conversations {
                 number: part.heard.number,
                 history,
                 what: match (&part.sent, has_another_reply) {
-                    (None, _) => "the provider's reply of exchange",
+                    (None, _) => REPLY,
                     (Some(_), false) => "the request that the provider got in exchange",
                     (Some(_), true) => "what the provider got and answered in exchange",
                 },
@@ -506,7 +509,7 @@ impl Conversations {
                 conversation: index,
                 number: conversation.last_number,
                 history: branch,
-                what: "the provider's reply of exchange",
+                what: REPLY,
                 was_repaired: false,
             });
         }

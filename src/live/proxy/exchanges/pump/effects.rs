@@ -28,9 +28,7 @@ pub(crate) const NOT_JUDGED: &str = "the reply could not be judged";
 impl Pump {
     /// Tells the machine, and does what it says.
     pub(crate) async fn drive(&mut self, event: Event<'_>) {
-        let now = wall_clock();
-        let mut effects = VecDeque::from(self.machine.handle(now, event));
-        self.count_hold(now);
+        let mut effects = VecDeque::from(self.handle(event));
         while let Some(effect) = effects.pop_front() {
             if self.perform(effect).await == Err(Gone) {
                 self.client.abort();
@@ -42,12 +40,18 @@ impl Pump {
                         ExchangeEffect::Send(_) | ExchangeEffect::End | ExchangeEffect::Head(_)
                     )
                 });
-                let now = wall_clock();
-                effects.extend(self.machine.handle(now, self.gone()));
-                self.count_hold(now);
+                effects.extend(self.handle(self.gone()));
             }
         }
         self.report();
+    }
+
+    /// What is to be done about an event; a hold that begins or ends with it is counted.
+    fn handle(&mut self, event: Event<'_>) -> Vec<ExchangeEffect> {
+        let now = wall_clock();
+        let effects = self.machine.handle(now, event);
+        self.count_hold(now);
+        effects
     }
 
     /// Why nothing reaches the client any more.
