@@ -268,8 +268,12 @@ impl Report {
                     None => "what was sent is not counted".to_owned(),
                     Some(sent) => format!("{} tokens in", count(sent)),
                 };
+                let reasoning = match tokens.reasoning {
+                    0 => String::new(),
+                    reasoning => format!(", {} of them reasoning", count(reasoning)),
+                };
                 self.sentence(&format!(
-                    "{}{sent}{}; {mark}{} out; token counts for {counted} of {} turns",
+                    "{}{sent}{}; {mark}{} out{reasoning}; token counts for {counted} of {} turns",
                     cost.unwrap_or_default(),
                     cached.unwrap_or_default(),
                     count(tokens.output),

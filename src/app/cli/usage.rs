@@ -271,7 +271,7 @@ fn usage_of(
 }
 
 const CSV_HEADING: &str = "path,session,turn,at_ms,took_ms,input_tokens,cached_tokens,output_tokens,\
-written_tokens,model,cost_usd,cost_source";
+written_tokens,model,cost_usd,cost_source,reasoning_tokens";
 
 struct UsageWriter<'a> {
     out: &'a mut Output,
@@ -427,7 +427,7 @@ impl UsageWriter<'_> {
             let cost = usage.cost.map(|cost| cost.all.dollars().to_string());
             writeln!(
                 self.out,
-                "{path},{name},{},{},{},{},{},{},{},{},{},{}",
+                "{path},{name},{},{},{},{},{},{},{},{},{},{},{}",
                 turn + 1,
                 number(usage.at),
                 number(usage.took),
@@ -438,6 +438,7 @@ impl UsageWriter<'_> {
                 csv_cell(usage.model.as_deref().unwrap_or_default()),
                 cost.unwrap_or_default(),
                 cost_source(usage).unwrap_or_default(),
+                number(tokens.map(|it| it.reasoning).filter(|it| *it > 0)),
             )?;
         }
         Ok(())
@@ -535,6 +536,8 @@ struct TokenCounts {
     cached_tokens: Option<u64>,
     written_tokens: Option<u64>,
     output_tokens: Option<u64>,
+    /// Of the answer; `None` where it is not counted apart.
+    reasoning_tokens: Option<u64>,
 }
 
 impl From<Tokens> for TokenCounts {
@@ -544,6 +547,7 @@ impl From<Tokens> for TokenCounts {
             cached_tokens: tokens.sent().map(|_| tokens.cached),
             written_tokens: tokens.sent().map(|_| tokens.written + tokens.written_1h),
             output_tokens: (tokens != Tokens::default()).then_some(tokens.output),
+            reasoning_tokens: (tokens.reasoning > 0).then_some(tokens.reasoning),
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Tokens {
     pub written_1h: u64,
     /// What was answered, reasoning included.
     pub output: u64,
+    /// The part of `output` that was reasoning, where the provider counts it.
+    pub reasoning: u64,
 }
 
 impl Tokens {
@@ -52,12 +54,19 @@ impl Tokens {
         let kept = value.get("cache_creation");
         let kept = kept.and_then(|it| count(it, "ephemeral_1h_input_tokens"));
         let written_1h = kept.unwrap_or(0).min(written);
+        let details = ["output_tokens_details", "completion_tokens_details"];
+        let details = details.iter().filter_map(|key| value.get(*key));
+        let detailed = details.filter_map(|it| count(it, "reasoning_tokens"));
+        let own = ["reasoning_output_tokens", "thoughtsTokenCount"];
+        let own = own.iter().filter_map(|key| count(&value, key));
+        let reasoning = own.chain(detailed).max().unwrap_or(0).min(usage.output);
         let tokens = Self {
             input: usage.input,
             cached,
             written: written - written_1h,
             written_1h,
             output: usage.output,
+            reasoning,
         };
         (tokens != Self::default()).then_some(tokens)
     }
@@ -93,11 +102,13 @@ impl Tokens {
             written,
             written_1h,
             output,
+            reasoning,
         } = other;
         self.input = self.input.saturating_add(input);
         self.cached = self.cached.saturating_add(cached);
         self.written = self.written.saturating_add(written);
         self.written_1h = self.written_1h.saturating_add(written_1h);
         self.output = self.output.saturating_add(output);
+        self.reasoning = self.reasoning.saturating_add(reasoning);
     }
 }

@@ -43,10 +43,44 @@ fn people_programs_and_spreadsheets_read_the_same_figures() {
     assert!(
         rows[1].starts_with("\"log,1.jsonl\",")
             && rows[1]
-                .ends_with(",2,1767225603000,3000,100,90,5,0,claude-sonnet-4-5,0.000132,prices"),
+                .ends_with(",2,1767225603000,3000,100,90,5,0,claude-sonnet-4-5,0.000132,prices,"),
         "{}",
         rows[1]
     );
+}
+
+#[test]
+fn reasoning_is_counted_apart_in_every_spelling() {
+    for (name, usage) in [
+        ("anthropic.json", r#"{"input_tokens":9,"output_tokens":70}"#),
+        (
+            "responses.json",
+            r#"{"input_tokens":9,"output_tokens":70,"output_tokens_details":{"reasoning_tokens":64}}"#,
+        ),
+        (
+            "codex.json",
+            r#"{"input_tokens":9,"output_tokens":70,"reasoning_output_tokens":64}"#,
+        ),
+    ] {
+        let log = LOG.replace(
+            r#"{"input_tokens":10,"cache_read_input_tokens":90,"output_tokens":5}"#,
+            usage,
+        );
+        let here = folder(&[(name, log.as_str())]);
+        let (_, text, _) = told(here.path(), &["usage", name]);
+        let (_, json, _) = told(here.path(), &["usage", name, "--format", "json"]);
+        let session: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+        let is_counted = name != "anthropic.json";
+        assert_eq!(
+            text.contains("70 out, 64 of them reasoning"),
+            is_counted,
+            "{text}"
+        );
+        assert_eq!(
+            session["reasoning_tokens"].as_u64(),
+            is_counted.then_some(64)
+        );
+    }
 }
 
 #[test]

@@ -184,6 +184,7 @@ tables! {
         cached_tokens: Option<u64>, "what the cache held of it";
         written_tokens: Option<u64>, "what the cache took of it";
         output_tokens: Option<u64>, "what was answered";
+        reasoning_tokens: Option<u64>, "the part of it that was reasoning, where the provider counts it";
         cost_usd: Option<f64>, "as it is recorded, else by the price of the model";
         recorded_costs: usize, "turns whose cost is recorded";
         without_price: usize, "turns whose tokens are recorded and whose model has no price";

@@ -173,6 +173,7 @@ impl SessionRows<'_> {
             cached_tokens: sent.map(|_| tokens.cached),
             written_tokens: sent.map(|_| tokens.written + tokens.written_1h),
             output_tokens: is_counted.then_some(tokens.output),
+            reasoning_tokens: (tokens.reasoning > 0).then_some(tokens.reasoning),
             cost_usd: usage.cost.map(Cost::dollars),
             recorded_costs: usage.recorded_costs,
             without_price: usage.without_price,

@@ -417,6 +417,9 @@ impl<'a> Block<'a> {
             let mark = at_least(usage.is_undercounted);
             let out = format!("{mark}{}", count(tokens.output));
             facts.push((2, format!("{out:>5} out")));
+            if self.is_wide() && tokens.reasoning > 0 {
+                facts.push((0, format!("{} reasoning", count(tokens.reasoning))));
+            }
             let cost = usage.cost.map(|cost| format!("{mark}{}", cost.all));
             facts.extend(cost.map(|cost| (6, format!("{cost:>7}"))));
             let share = usage.fullness();
