@@ -3,7 +3,7 @@
 
 use super::{InputError, OpenedInput, ReadOptions, Recording, check_recording, open, read_path};
 use crate::lock::lock;
-use retake_core::json::{display_text, string_end};
+use retake_core::json::first_text_member;
 use retake_core::rules::Severity;
 use retake_core::session::{Dialect, Kind, Session, Source, Span};
 use retake_core::usage::{Cost, Prices, UsageReader};
@@ -161,10 +161,9 @@ fn summary_of(recording: &Recording) -> Summary {
         sessions: recording.sessions.len(),
         turns: turns.sum(),
         models: models.into_iter().cloned().collect(),
-        folder: member_of(source, b"\"cwd\":\""),
+        folder: member_of(source, "cwd"),
         first: main_session(recording).and_then(first_words),
-        parent: member_of(source, b"\"agentId\":\"")
-            .and_then(|_| member_of(source, b"\"sessionId\":\"")),
+        parent: member_of(source, "agentId").and_then(|_| member_of(source, "sessionId")),
         ..Summary::default()
     }
 }
@@ -175,13 +174,11 @@ fn main_session(recording: &Recording) -> Option<&Session> {
     active.or_else(|| recording.sessions.first())
 }
 
-/// A text member that Claude Code and Codex write into the first lines, by how it begins.
-fn member_of(source: &dyn Source, key: &[u8]) -> Option<String> {
+/// A text member that Claude Code and Codex write into the first lines.
+fn member_of(source: &dyn Source, key: &str) -> Option<String> {
     let end = source.len().min(HEAD);
     let head = source.read(Span { start: 0, end }).ok()?;
-    let inside = memchr::memmem::find(&head, key)? + key.len();
-    let end = string_end(&head, inside - 1).ok()?;
-    Some(display_text(head.get(inside..end - 1)?).into_owned())
+    first_text_member(&head, key)
 }
 
 /// The last messages of a session that say something.

@@ -1,7 +1,7 @@
 //! The copy menu: what to copy, and the way to the clipboard.
 //!
 //! The clipboard is reached through the terminal (OSC 52), so it works over SSH and needs no display server.
-//! The text is copied as it was recorded, not as it is drawn.
+//! The text is copied as it reads, whole and without colours; `raw` copies the bytes of the recording.
 
 use super::keymap::Context;
 use super::layer::{Layer, Placement, Step};
@@ -27,7 +27,7 @@ pub const LIMIT: usize = BASE64_LIMIT / 4 * 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copied {
-    /// What the item says.
+    /// What the item says: of a call that writes a file, edits or runs a command, the file, the diff or the command.
     Text,
     /// The arguments of the call.
     Arguments,

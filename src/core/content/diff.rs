@@ -104,6 +104,13 @@ pub fn diffs_of_call(arguments: &str) -> Vec<FileDiff> {
     }
 }
 
+/// The text of the file that a call writes whole.
+pub(super) fn written_file(arguments: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(arguments).ok()?;
+    text_of(&value, PATH)?;
+    text_of(&value, WHOLE).map(str::to_owned)
+}
+
 fn text_of<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
     keys.iter().find_map(|key| value.get(*key)?.as_str())
 }

@@ -9,6 +9,7 @@ mod code;
 mod diff;
 mod look;
 mod markdown;
+mod plain;
 mod result;
 mod size;
 mod summary;
@@ -19,6 +20,7 @@ pub use code::{Highlighter, Language, code_lines, language_of};
 pub use diff::{Change, DiffLine, FileDiff, diff_of_text, diffs_of_call};
 pub use look::{Colour, Look, StyledLine};
 pub use markdown::markdown_lines;
+pub use plain::call_text;
 pub use result::{ResultText, result_text};
 pub use size::Size;
 pub use summary::{

@@ -38,22 +38,7 @@ const VALUE: usize = 60;
 /// Arguments by tool, the first that is there. Names as the programs write them, compared without case and
 /// underscores.
 const BY_TOOL: &[(&[&str], &[&str])] = &[
-    (
-        &[
-            "bash",
-            "shell",
-            "localshell",
-            "execcommand",
-            "runcommand",
-            "executebash",
-            "runterminalcmd",
-            "terminal",
-            "runshellcommand",
-            "shellcommand",
-            "execcommandline",
-        ],
-        &["command", "cmd", "script"],
-    ),
+    COMMANDS,
     (
         &["task", "agent", "dispatchagent", "subagent"],
         &["description", "prompt"],
@@ -64,6 +49,24 @@ const BY_TOOL: &[(&[&str], &[&str])] = &[
     (&["notebookedit"], &["notebook_path"]),
     (&["writestdin"], &["chars"]),
 ];
+
+/// Tools that run a command.
+const COMMANDS: (&[&str], &[&str]) = (
+    &[
+        "bash",
+        "shell",
+        "localshell",
+        "execcommand",
+        "runcommand",
+        "executebash",
+        "runterminalcmd",
+        "terminal",
+        "runshellcommand",
+        "shellcommand",
+        "execcommandline",
+    ],
+    &["command", "cmd", "script"],
+);
 
 /// Arguments that matter for tools that nobody knows, the first that is there.
 const TELLING: &[&str] = &[
@@ -203,6 +206,15 @@ pub fn summarize_call(tool: &str, arguments: &str) -> CallSummary {
         argument: line,
         is_path,
     }
+}
+
+/// The command that a call runs.
+pub(super) fn command_of_call(tool: &str, arguments: &str) -> Option<String> {
+    let (tools, keys) = COMMANDS;
+    let members: Map<String, Value> = serde_json::from_str(arguments).ok()?;
+    let name = plain_name(tool);
+    let mut keys = keys.iter().filter(|_| tools.contains(&name.as_str()));
+    keys.find_map(|key| words_of(members.get(*key)?))
 }
 
 fn argument_of(tool: &str, arguments: &str) -> (String, bool) {

@@ -169,6 +169,22 @@ fn escaped_by(slashes: u64, carried: u64) -> u64 {
     escaped
 }
 
+/// The first text member of this name in JSON text that may break off, wherever it is nested.
+pub fn first_text_member(text: &[u8], key: &str) -> Option<String> {
+    let quoted = format!("\"{key}\"");
+    let mut places = memchr::memmem::find_iter(text, &quoted);
+    places.find_map(|place| {
+        let colon = skip_whitespace(text, place + quoted.len());
+        let open = skip_whitespace(text, colon + 1);
+        if text.get(colon) != Some(&b':') || text.get(open) != Some(&b'"') {
+            return None;
+        }
+        let end = string_end(text, open).ok()?;
+        let inside = text.get(open + 1..end - 1)?;
+        Some(display_text(inside).into_owned())
+    })
+}
+
 /// The position after the value that starts at `at` (white space before it is allowed).
 pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     let mut open = Containers::default();

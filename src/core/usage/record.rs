@@ -2,7 +2,7 @@
 
 use super::prices::{Cost, RequestCost};
 use super::tokens::Tokens;
-use crate::json::{Cursor, JsonError, complete, display_text, milliseconds};
+use crate::json::{Cursor, JsonError, complete, display_text, first_text_member, milliseconds};
 use crate::session::{Item, Session, SourceError, Span};
 use crate::wire::write::edit::member;
 use std::collections::HashMap;
@@ -301,15 +301,10 @@ pub fn working_folder(session: &Session) -> Option<String> {
         end: session.source.len(),
     };
     let head = session.source.read(whole.head(BEGINNING)).ok()?;
-    let text = String::from_utf8_lossy(&head);
-    let start = text.find(FOLDER)? + FOLDER.len();
-    let inside = text[start..].split('"').next()?;
-    let folder = display_text(inside.as_bytes())
-        .trim_end_matches('/')
-        .to_owned();
+    let folder = first_text_member(&head, "cwd")?;
+    let folder = folder.trim_end_matches('/');
     (folder.len() > 1).then(|| format!("{folder}/"))
 }
 
-const FOLDER: &str = "\"cwd\":\"";
 /// How much of a recording is searched for it.
 const BEGINNING: u64 = 32 * 1024;

@@ -220,10 +220,14 @@ impl Filtered for Row {
             "tool" => summary.tools.iter().any(|tool| fits(tool)),
             "model" => summary.models.iter().any(|model| fits(model)),
             "agent" => fits(self.agent()),
-            _ => summary.folder.iter().any(|folder| {
-                let mut names = folder.split('/').filter(|name| !name.is_empty());
-                fits(folder) || names.any(fits)
-            }),
+            _ => {
+                let kept = self.candidate.path.parent().map(Path::to_string_lossy);
+                let recorded = summary.folder.as_deref().map(Cow::Borrowed);
+                recorded.into_iter().chain(kept).any(|folder| {
+                    let mut names = folder.split('/').filter(|name| !name.is_empty());
+                    fits(&folder) || names.any(fits)
+                })
+            }
         }
     }
 

@@ -463,18 +463,25 @@ fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
     let session = state.session()?;
     let item = state.item()?;
     let body = |item: &Item| body_of(item, &session.bytes(item).ok()?).ok();
+    let output = |item: &Item| {
+        let text = body(item)?.text;
+        let result = without_colours(&result_text(&text).text).into_owned();
+        Some(result.into_bytes())
+    };
     let bytes = match what {
+        Copied::Text if item.kind == Kind::Output => output(item)?,
         Copied::Text => match body(item) {
-            Some(body) if body.text.is_empty() => body.arguments.as_written().into(),
+            Some(body) if body.text.is_empty() => {
+                let arguments = body.arguments.as_written();
+                let text = call_text(session.name(item), arguments);
+                text.unwrap_or_else(|| arguments.to_owned()).into_bytes()
+            }
             Some(body) => body.text.into_bytes(),
             None => session.bytes(item).ok()?,
         },
         Copied::Arguments => body(item)?.arguments.as_written().into(),
-        Copied::Output if item.kind == Kind::Output => body(item)?.text.into_bytes(),
-        Copied::Output => {
-            let output = session.pairing.partner(state.item)?;
-            body(session.items.get(output)?)?.text.into_bytes()
-        }
+        Copied::Output if item.kind == Kind::Output => output(item)?,
+        Copied::Output => output(session.items.get(session.pairing.partner(state.item)?)?)?,
         Copied::CallId => session.call_id(item).ok()?.into_bytes(),
         Copied::Path => state.name.clone().into_bytes(),
         Copied::JqPath => return None,
