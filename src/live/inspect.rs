@@ -44,6 +44,8 @@ pub struct Summary {
     pub tokens: Option<u64>,
     /// What all replies cost together; `None` where no price is known.
     pub cost: Option<Cost>,
+    /// Whether the recording counts only a part of the tokens.
+    pub is_undercounted: bool,
     /// When the last entry was recorded, in milliseconds since 1970.
     pub last_entry: Option<u64>,
     pub models: Vec<String>,
@@ -119,6 +121,7 @@ pub fn inspect(
         summary.last_entry = summary.last_entry.max(last);
         for turn in 0..session.turns.len() {
             let usage = reader.turn(turn).map_err(|error| error.to_string())?;
+            summary.is_undercounted |= usage.is_undercounted;
             if let Some(used) = usage.tokens {
                 let used = used.input.saturating_add(used.output);
                 tokens = Some(used.saturating_add(tokens.unwrap_or(0)));

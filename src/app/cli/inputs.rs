@@ -85,6 +85,7 @@ pub(super) fn open_request(
         },
         picker: settings.picker,
         view: settings.view,
+        detail: settings.detail,
         without_mouse: settings.without_mouse,
         staged: Staged::default(),
     })

@@ -30,6 +30,7 @@ pub(super) struct OpenedFile {
     head: Option<Arc<Document>>,
     knowledge: Arc<Knowledge>,
     view: View,
+    detail: Option<u16>,
 }
 
 impl OpenedFile {
@@ -68,6 +69,7 @@ impl OpenedFile {
             head,
             knowledge,
             view: request.view.unwrap_or(View::Columns),
+            detail: request.detail,
         })
     }
 
@@ -76,6 +78,7 @@ impl OpenedFile {
         let mut state = State::new(self.name.clone(), size);
         state.recovery.target = self.knowledge.target();
         state.set_flowing(self.view == View::Flow);
+        state.detail_share = self.detail;
         state.prices = self.knowledge.prices.clone();
         state.zone = TimeZone::system();
         if let Some(head) = &self.head {

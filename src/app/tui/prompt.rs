@@ -51,6 +51,8 @@ pub struct Prompt {
     /// Which entry of the history is shown, and what was typed before.
     recalled: Option<(usize, String)>,
     complaint: Option<SafeText>,
+    /// Whether the text is proposed: the first letter that is typed replaces it.
+    is_proposed: bool,
 }
 
 impl Prompt {
@@ -65,6 +67,7 @@ impl Prompt {
             history: Vec::new(),
             recalled: None,
             complaint: None,
+            is_proposed: false,
         }
     }
 
@@ -97,6 +100,13 @@ impl Prompt {
         self.textbox.set_text(text);
         self.recalled = None;
         self.complaint = None;
+        self.is_proposed = false;
+    }
+
+    /// Begins with a text that the first letter replaces, unless it is edited.
+    pub fn propose(&mut self, text: &str) {
+        self.open(text);
+        self.is_proposed = true;
     }
 
     pub fn text(&self) -> String {
@@ -123,6 +133,10 @@ impl Prompt {
             (Some(Command::Value(direction)), _) => self.recall(!direction.is_forward()),
             (None, KeyCode::Backspace) if self.textbox.is_empty() => Typing::Cancelled,
             _ => {
+                let is_letter = matches!(key.code, KeyCode::Char(_)) && !control;
+                if std::mem::take(&mut self.is_proposed) && is_letter {
+                    self.textbox.set_text("");
+                }
                 let is_changed = self.textbox.key(key);
                 self.changed(is_changed)
             }
@@ -296,6 +310,17 @@ mod tests {
             });
         }
         last
+    }
+
+    #[test]
+    fn a_proposed_text_is_replaced_by_the_first_letter_or_edited() {
+        let mut prompt = Prompt::new("name", "");
+        prompt.propose("up to item 18");
+        press(&mut prompt, "mine");
+        assert_eq!(prompt.text(), "mine");
+        prompt.propose("item 18");
+        press(&mut prompt, "\u{8}9x");
+        assert_eq!(prompt.text(), "item 19x");
     }
 
     fn screen(prompt: &Prompt, width: u16) -> String {

@@ -33,6 +33,8 @@ pub struct OpenRequest {
     pub picker: PickerSettings,
     /// Without it everything opens as a flow.
     pub view: Option<View>,
+    /// Percent of the width that the detail has.
+    pub detail: Option<u16>,
     /// Whether the mouse is left to the terminal.
     pub without_mouse: bool,
     /// A run that begins in the file that is opened first.

@@ -7,6 +7,7 @@ use super::keymap::settings::{Rebound, key_faults, rebound};
 use super::keymap::{self, Binding};
 use super::picker::rows::{COLUMN_NAMES, Grouping, Id, PickerSettings, Sort};
 use super::request::View;
+use super::state::layout::DETAIL;
 use super::theme::Variant;
 use retake_core::config::{self, Checker, ConfigErrors, Key, Keys, Section, Shape};
 use std::collections::BTreeMap;
@@ -26,6 +27,12 @@ pub static FILE: Keys = Keys {
             Shape::Word(None, views),
             "initial view of a recording",
             "\"flow\"",
+        ),
+        key(
+            "detail",
+            Shape::Whole(DETAIL.0 as u64, DETAIL.1 as u64),
+            "width of the detail in percent of the screen, instead of 50 beside the transcript and 42 in the columns",
+            "",
         ),
         key(
             "ascii",
@@ -138,6 +145,8 @@ pub struct Settings {
     /// `None` leaves it to the environment.
     pub theme: Option<Variant>,
     pub view: Option<View>,
+    /// Percent of the width that the detail has.
+    pub detail: Option<u16>,
     /// As it is written.
     pub prices: Option<PathBuf>,
     pub ascii: bool,
@@ -169,6 +178,7 @@ impl Settings {
         let word = |key| file.text(key).unwrap_or_default();
         self.theme = named(&Variant::ALL, word("theme"));
         self.view = named(&View::ALL, word("view"));
+        self.detail = file.get("detail");
         self.prices = file.text("prices").map(PathBuf::from);
         self.ascii = file.get("ascii").unwrap_or(false);
         self.without_mouse = !file.get("mouse").unwrap_or(true);
@@ -230,6 +240,13 @@ impl Settings {
             ("mouse", (!self.without_mouse).to_string()),
         ] {
             put(name, &value, &from(self.lines.get(name)));
+        }
+        if let Some(detail) = self.detail {
+            put(
+                "detail",
+                &detail.to_string(),
+                &from(self.lines.get("detail")),
+            );
         }
         if let Some(prices) = &self.prices {
             let prices = toml::Value::String(prices.to_string_lossy().into_owned());

@@ -32,7 +32,7 @@ use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
 use hits::Hits;
 use jiff::tz::TimeZone;
-use layout::{Area, Layout, Pane};
+use layout::{Area, Arrangement, Layout, Pane};
 use live::Live;
 use preview::Previews;
 use recovery::{Awaited, Recovery};
@@ -135,6 +135,10 @@ pub struct State {
     /// Rows of what is said above the keys because it has no room beside them.
     pub message_rows: u16,
     pub layout: Layout,
+    /// Whether the focused pane has the whole screen.
+    pub is_zoomed: bool,
+    /// Percent of the width that the detail has, where the operator chose it.
+    pub detail_share: Option<u16>,
     /// The name of the file.
     pub name: String,
     pub stage: Stage,
@@ -203,6 +207,8 @@ pub struct State {
     pub zone: TimeZone,
     /// Whether the operator has moved since the file was opened.
     pub has_moved: bool,
+    /// The turn that the operator asked for before it was read.
+    pub turn_to_show: Option<usize>,
     /// Whether the end is kept in sight.
     pub follow: Follow,
     /// What is being done about findings, and the takes.
@@ -241,6 +247,8 @@ impl State {
             size,
             message_rows: 0,
             layout: Layout::default(),
+            is_zoomed: false,
+            detail_share: None,
             name,
             stage: Stage::Reading { done: 0, total: 0 },
             document: None,
@@ -283,6 +291,7 @@ impl State {
             prices: Prices::built_in(),
             zone: TimeZone::UTC,
             has_moved: false,
+            turn_to_show: None,
             follow: Follow::Off,
             recovery: Recovery::default(),
             note: Prompt::new("note ", "empty removes it"),
@@ -631,13 +640,29 @@ impl State {
 
     /// Divides the screen anew.
     pub fn lay_out(&mut self) {
-        self.layout = Layout::new(
-            self.size,
-            self.message_rows,
-            self.left,
-            self.focus,
-            self.transcript.is_on,
-        );
+        let arrangement = Arrangement {
+            message: self.message_rows,
+            left: self.left,
+            focus: self.focus,
+            is_flowing: self.transcript.is_on,
+            is_zoomed: self.is_zoomed,
+            detail: self.detail_share,
+        };
+        self.layout = Layout::new(self.size, arrangement);
+    }
+
+    /// Makes the detail wider or narrower, by a step of the width.
+    pub fn resize_detail(&mut self, is_wider: bool) {
+        let (least, most) = layout::DETAIL;
+        let now = self.detail_share.unwrap_or(match self.transcript.is_on {
+            true => layout::HALF,
+            false => layout::COLUMN,
+        });
+        let share = match is_wider {
+            true => now + layout::DETAIL_STEP,
+            false => now.saturating_sub(layout::DETAIL_STEP),
+        };
+        self.detail_share = Some(share.clamp(least, most));
     }
 
     /// Makes the rows that the screen shows.

@@ -128,6 +128,13 @@ pub fn obey(state: &mut State, command: Command) {
                 motion::focus(state, *pane);
             }
         }
+        Command::ZoomPane => {
+            state.is_zoomed = !state.is_zoomed;
+            state.notice = state
+                .is_zoomed
+                .then(|| "z shows all panes again".to_owned());
+        }
+        Command::Resize(direction) => state.resize_detail(direction.is_forward()),
         Command::Open => open(state),
         Command::Transcript => transcript::keys::switch(state),
         Command::View => {

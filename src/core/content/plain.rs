@@ -33,10 +33,26 @@ mod tests {
     #[test]
     fn what_a_call_does_is_copied_and_not_its_json() {
         for (tool, arguments, text) in [
-            ("Write", r#"{"file_path":"a.rs","content":"let a = \"b\";\n"}"#, Some("let a = \"b\";\n")),
-            ("Edit", r#"{"file_path":"a.rs","old_string":"one\n","new_string":"two\n"}"#, Some("a.rs\n-one\n+two")),
-            ("Bash", r#"{"command":"ls \\\n  -l","description":"List"}"#, Some("ls \\\n  -l")),
-            ("shell", r#"{"command":["bash","-lc","rg \"a b\""],"timeout_ms":10}"#, Some("rg \"a b\"")),
+            (
+                "Write",
+                r#"{"file_path":"a.rs","content":"let a = \"b\";\n"}"#,
+                Some("let a = \"b\";\n"),
+            ),
+            (
+                "Edit",
+                r#"{"file_path":"a.rs","old_string":"one\n","new_string":"two\n"}"#,
+                Some("a.rs\n-one\n+two"),
+            ),
+            (
+                "Bash",
+                r#"{"command":"ls \\\n  -l","description":"List"}"#,
+                Some("ls \\\n  -l"),
+            ),
+            (
+                "shell",
+                r#"{"command":["bash","-lc","rg \"a b\""],"timeout_ms":10}"#,
+                Some("rg \"a b\""),
+            ),
             ("search_flights", r#"{"from":"JFK"}"#, None),
         ] {
             assert_eq!(call_text(tool, arguments).as_deref(), text, "{tool}");

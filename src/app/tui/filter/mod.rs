@@ -329,6 +329,18 @@ pub enum FilterError {
     Expression(#[from] ExpressionError),
 }
 
+impl FilterError {
+    /// Whether more letters can make a filter of it.
+    fn is_half_typed(&self) -> bool {
+        match self {
+            Self::UnknownKind(word) => Kind::ALL.iter().any(|kind| kind.word().starts_with(word)),
+            Self::UnknownField(..) | Self::TooManyWords => false,
+            Self::Incomplete(_) | Self::NoAge(..) | Self::NoNumber(_) => true,
+            Self::Text(_) | Self::Expression(_) => true,
+        }
+    }
+}
+
 fn kinds() -> String {
     let words = Kind::ALL.iter().map(|kind| kind.word().replace(' ', "-"));
     words.collect::<Vec<_>>().join(" ")
@@ -659,8 +671,7 @@ impl FilterBar {
                 self.is_pending = !parsed.as_ref().is_ok_and(is_cheap);
                 match parsed {
                     Ok(filter) if !self.is_pending => Step::Done(Filtering::Preview(filter)),
-                    Err(error @ FilterError::TooManyWords) => self.complain(&error),
-                    // What is half typed is not an error yet.
+                    Err(error) if !error.is_half_typed() => self.complain(&error),
                     Ok(_) | Err(_) => Step::Stay,
                 }
             }

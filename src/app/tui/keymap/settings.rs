@@ -118,6 +118,7 @@ fn name(command: Command) -> String {
         Command::Held(direction) => step(direction, "held"),
         Command::Trial(direction) => step(direction, "trial"),
         Command::Zoom(direction) => either(direction, "zoom-in", "zoom-out"),
+        Command::Resize(direction) => either(direction, "wider-detail", "narrower-detail"),
         Command::Pan(direction) => either(direction, "later", "earlier"),
         Command::FoldAll(true) => "unfold-all".to_owned(),
         Command::FoldAll(false) => "fold-all".to_owned(),

@@ -8,6 +8,7 @@ use retake_core::session::{Item, Session};
 use retake_core::wire::body_within;
 use retake_live::search::{Needle, Search, SearchError, SearchFrom};
 use retake_live::{InputError, ReadOptions, open, read_input};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,7 +127,9 @@ fn line_of(session: &Session, item: &Item, needle: &Needle) -> String {
     let body = body_within(session, item, READ).unwrap_or_default();
     let text = result_text(&body.text);
     let arguments = body.arguments.as_written();
-    let lines = text.text.lines().chain(arguments.lines());
+    let values = serde_json::from_str(arguments).map_or_else(|_| Vec::new(), texts_in);
+    let values = values.iter().flat_map(|value| value.lines());
+    let lines = text.text.lines().chain(values).chain(arguments.lines());
     let found = lines.chain([session.name(item)]).find_map(|line| {
         let place = needle.ranges_in(line).into_iter().next()?;
         let start = line[..place.start].char_indices().rev();
@@ -134,6 +137,19 @@ fn line_of(session: &Session, item: &Item, needle: &Needle) -> String {
         Some(line[start..].trim().to_owned())
     });
     found.unwrap_or_default()
+}
+
+/// The texts in a value, as they read.
+fn texts_in(value: Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => parts.into_iter().flat_map(texts_in).collect(),
+        Value::Object(members) => members
+            .into_iter()
+            .flat_map(|(_, it)| texts_in(it))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ impl ContentSearch {
             Some(Command::Back | Command::Close) => Step::Leave,
             Some(Command::Filter | Command::Contents) => {
                 self.is_typing = true;
-                self.prompt.open(&self.prompt.text());
+                self.prompt.propose(&self.prompt.text());
                 Step::Stay
             }
             Some(Command::Help | Command::Quit) => Step::Pass,

@@ -604,7 +604,8 @@ impl Picker {
             glyphs.down
         };
         let mark = (self.sort.column(), direction);
-        let columns = fit(&self.columns, usize::from(area.width.saturating_sub(1)));
+        let width = usize::from(area.width.saturating_sub(1));
+        let columns = fit(&self.columns, mark.0, width);
         if !heads.is_empty() {
             write(
                 frame,

@@ -4,6 +4,7 @@
 use crate::tui::columns::{self, Column, SpareWidth};
 use crate::tui::filter::{FilterTerm, Filtered, Values};
 use crate::tui::theme::Theme;
+use crate::usage::at_least;
 use crate::words::{count, shortened};
 use ratatui::text::Span;
 use retake_core::rules::Severity;
@@ -483,7 +484,7 @@ const ALL: [Column<Id>; 10] = [
     Column { spare: ROOMY_TITLE, is_number: true, ..Column::new(Id::Cost, "cost", 7, 7) },
     Column { spare: 2 * TITLE, takes: SpareWidth::Share(8, 6), ..Column::new(Id::Agent, "agent", 12, 5) },
     Column { spare: 3 * TITLE, takes: SpareWidth::Share(6, 12), ..Column::new(Id::Model, "model", 16, 9) },
-    Column { spare: TITLE, takes: SpareWidth::Share(4, 20), ..Column::new(Id::File, "file", 16, 4) },
+    Column { spare: TITLE, takes: SpareWidth::Share(8, 8), ..Column::new(Id::File, "file", 16, 4) },
     Column { takes: SpareWidth::Rest, ..Column::new(Id::Title, "title", 16, 0) },
 ];
 /// Cells that the title has before what matters less has any.
@@ -525,11 +526,20 @@ impl Default for PickerSettings {
     }
 }
 
-/// Those of the columns that fit into this width, in the order of `wanted`, with their widths.
-pub fn fit(wanted: &[Id], width: usize) -> Vec<(Column<Id>, usize)> {
-    let columns = wanted
-        .iter()
-        .filter_map(|id| ALL.iter().find(|column| column.id == *id).copied());
+/// Those of the columns that fit into this width, in the order of `wanted`, with their widths. The list is sorted by one
+/// of them: that one is shown before all but the title.
+pub fn fit(wanted: &[Id], sorted: Id, width: usize) -> Vec<(Column<Id>, usize)> {
+    let columns = wanted.iter().filter_map(|id| {
+        let column = ALL.iter().find(|column| column.id == *id).copied()?;
+        Some(match column.id == sorted {
+            true => Column {
+                rank: 0,
+                spare: 0,
+                ..column
+            },
+            false => column,
+        })
+    });
     columns::fit(&columns.collect::<Vec<_>>(), width)
 }
 
@@ -554,6 +564,13 @@ fn cell(row: &Row, id: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let whole = row.known().filter(|summary| summary.is_whole);
     let dim = |text: String| vec![Span::styled(text, theme.dim)];
     let text = |text: &str| theme.spans(&SafeText::single_line(text, width), theme.dim);
+    let figure = |known: &Summary, figure: Option<String>| match figure {
+        None => Vec::new(),
+        Some(figure) => {
+            let figure = format!("{}{figure}", at_least(known.is_undercounted));
+            theme.spans(&SafeText::single_line(&figure, width), theme.text)
+        }
+    };
     match id {
         Id::When => dim(age_words(row.age())),
         Id::Findings => findings(row, theme),
@@ -561,16 +578,10 @@ fn cell(row: &Row, id: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
             vec![Span::styled(known.turns.to_string(), theme.text)]
         }),
         Id::Size => dim(columns::size(row.candidate.size)),
-        Id::Tokens => whole
-            .and_then(|known| known.tokens)
-            .map_or_else(Vec::new, |tokens| {
-                vec![Span::styled(count(tokens), theme.text)]
-            }),
-        Id::Cost => whole
-            .and_then(|known| known.cost)
-            .map_or_else(Vec::new, |cost| {
-                vec![Span::styled(cost.to_string(), theme.text)]
-            }),
+        Id::Tokens => whole.map_or_else(Vec::new, |known| figure(known, known.tokens.map(count))),
+        Id::Cost => whole.map_or_else(Vec::new, |known| {
+            figure(known, known.cost.map(|cost| cost.to_string()))
+        }),
         Id::Agent => text(row.agent()),
         Id::Model => {
             let models = row.known().map_or(&[][..], |known| &known.models);
@@ -668,15 +679,25 @@ mod tests {
     fn a_narrow_list_keeps_what_matters_and_a_wide_one_has_all() {
         let names = |width| -> Vec<&str> {
             let all = COLUMN_NAMES.map(|(id, _)| id);
-            let columns = fit(&all, width).into_iter();
+            let columns = fit(&all, Id::When, width).into_iter();
             columns.map(|(column, _)| column.title).collect()
         };
         assert_eq!(names(38), ["when", "findings", "title"]);
         assert_eq!(names(79), ["when", "findings", "turns", "file", "title"]);
         assert_eq!(names(200).len(), 10);
+        let all = COLUMN_NAMES.map(|(id, _)| id);
+        let by_size = fit(&all, Id::Size, 60).into_iter();
+        assert!(
+            by_size
+                .map(|(column, _)| column.id)
+                .any(|id| id == Id::Size)
+        );
         for width in 0..200 {
             let all = COLUMN_NAMES.map(|(id, _)| id);
-            let used: usize = fit(&all, width).iter().map(|(_, width)| width + 1).sum();
+            let used: usize = fit(&all, Id::When, width)
+                .iter()
+                .map(|(_, width)| width + 1)
+                .sum();
             assert!(used <= width, "{used} of {width}");
         }
     }

@@ -88,6 +88,7 @@ fn known(errors: usize, warnings: usize, folder: &str, words: &str) -> Summary {
         rules: rules.into_iter().filter(|(.., count)| *count > 0).collect(),
         tokens: Some(214_000),
         cost: None,
+        is_undercounted: false,
         last_entry: None,
         models: vec!["gpt-5.2".into()],
         tools: vec!["search_flights".into()],

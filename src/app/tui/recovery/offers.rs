@@ -38,7 +38,9 @@ const LAB_WORDS: &str = "try several wordings on a model, count what works";
 
 /// Cells of a row of a sentence, as in a terminal of 80 columns, and most rows of it.
 const LINE: usize = 76;
-const MOST_LINES: usize = 4;
+const MOST_LINES: usize = 6;
+/// The end of a sentence that has more of them.
+const REST: &str = " ! shows all";
 
 /// An offer, and why it does not apply where it does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,11 +67,20 @@ pub struct Group {
 impl Group {
     /// The rows of the sentence below the rule; none where it has room beside it.
     fn lines(&self) -> Vec<SafeText> {
-        let message = SafeText::single_line(&self.message, MOST_LINES * LINE);
-        match self.rule.id.len() + 4 + message.width() <= LINE {
-            true => Vec::new(),
-            false => message.wrapped(LINE - 2).take(MOST_LINES).collect(),
+        let message = SafeText::single_line(&self.message, 4 * MOST_LINES * LINE);
+        if self.rule.id.len() + 4 + message.width() <= LINE {
+            return Vec::new();
         }
+        let mut lines: Vec<SafeText> = message.wrapped(LINE - 2).take(MOST_LINES + 1).collect();
+        if lines.len() > MOST_LINES {
+            lines.truncate(MOST_LINES);
+            if let Some(last) = lines.last_mut() {
+                let room = (LINE - 2).saturating_sub(REST.chars().count());
+                *last = last.truncated(room);
+                last.push(&SafeText::from_static(REST));
+            }
+        }
+        lines
     }
 }
 
@@ -465,6 +476,25 @@ mod tests {
         );
         insta::assert_snapshot!("offers_lab", shown(&menu, (80, 24)));
         assert_eq!(menu.key(event("esc"), &mut ()), Step::Leave);
+    }
+
+    #[test]
+    fn a_long_sentence_is_shown_in_rows_and_says_where_the_rest_is() {
+        let violations = "a/b: expected a number, got \"x\"; ";
+        let long = OffersMenu::new(vec![group(
+            "invalid-arguments",
+            &violations.repeat(30),
+            vec![],
+        )]);
+        let shown = shown(&long, (100, 20));
+        assert!(shown.matches("expected a").count() > 10, "{shown}");
+        assert!(shown.contains("… ! shows all"), "{shown}");
+        let short = OffersMenu::new(vec![group(
+            "invalid-arguments",
+            &violations.repeat(3),
+            vec![],
+        )]);
+        assert!(!self::shown(&short, (100, 20)).contains("shows all"));
     }
 
     #[test]

@@ -92,7 +92,10 @@ impl TakeTree {
             Asked::Name => ("name", row.name.clone()),
         };
         self.prompt = Prompt::new(title, "enter keep  esc cancel");
-        self.prompt.open(&text);
+        match editing {
+            Asked::Note => self.prompt.open(&text),
+            Asked::Name => self.prompt.propose(&text),
+        }
         self.editing = Some(editing);
     }
 

@@ -72,6 +72,29 @@ const ROOMY: u16 = 130;
 /// Least size for anything.
 pub const LEAST: (u16, u16) = (40, 10);
 
+/// Percent of the width that the detail has beside the transcript, and beside the columns.
+pub const HALF: u16 = 50;
+pub const COLUMN: u16 = 42;
+/// The least and the most that the operator can give it, and by how much a key changes that.
+pub const DETAIL: (u16, u16) = (20, 80);
+pub const DETAIL_STEP: u16 = 5;
+
+/// How the operator wants the screen to be divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrangement {
+    /// Rows between the panes and the footer.
+    pub message: u16,
+    /// What is left of the detail.
+    pub left: Pane,
+    /// The pane that is shown where there is room for one only.
+    pub focus: Pane,
+    pub is_flowing: bool,
+    /// Whether the focused pane has the whole screen.
+    pub is_zoomed: bool,
+    /// Percent of the width that the detail has, where the operator chose it.
+    pub detail: Option<u16>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layout {
     pub header: Area,
@@ -83,15 +106,16 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Divides a screen, with `message` rows between the panes and the footer. `left` is what is left of the detail;
-    /// `focus` is the pane that is shown where there is room for one only. No panes: the screen is too small.
-    pub fn new(
-        (width, height): (u16, u16),
-        message: u16,
-        left: Pane,
-        focus: Pane,
-        is_flowing: bool,
-    ) -> Self {
+    /// Divides a screen. No panes: the screen is too small.
+    pub fn new((width, height): (u16, u16), arrangement: Arrangement) -> Self {
+        let Arrangement {
+            message,
+            left,
+            focus,
+            is_flowing,
+            is_zoomed,
+            detail,
+        } = arrangement;
         if width < LEAST.0 || height < LEAST.1 {
             return Self::default();
         }
@@ -107,15 +131,17 @@ impl Layout {
             width,
             height: (height - 2).saturating_sub(message).max(1),
         };
-        let detail = share(width, 42);
+        let half = if is_flowing { HALF } else { COLUMN };
+        let detail = share(width, detail.unwrap_or(half));
         // The rows of the turns say what is called; those of the items are short.
+        let rest = width - detail;
         let turns = match width < ROOMY {
             true => share(width, 24),
             false => share(width, 32).min(72),
         };
-        let rest = width - detail;
+        let turns = turns.min(rest / 2);
         let panes = match left {
-            _ if width < WIDE => vec![(focus, column(0, width))],
+            _ if width < WIDE || is_zoomed => vec![(focus, column(0, width))],
             Pane::Findings | Pane::Sessions => {
                 vec![
                     (left, column(0, rest)),
@@ -124,8 +150,8 @@ impl Layout {
             }
             Pane::Turns | Pane::Items | Pane::Detail if is_flowing => match focus {
                 Pane::Detail => vec![
-                    (Pane::Turns, column(0, width / 2)),
-                    (Pane::Detail, column(width / 2, width - width / 2)),
+                    (Pane::Turns, column(0, rest)),
+                    (Pane::Detail, column(rest, detail)),
                 ],
                 Pane::Turns | Pane::Items | Pane::Findings | Pane::Sessions => {
                     vec![(Pane::Turns, column(0, width))]
@@ -166,6 +192,6 @@ impl Layout {
     }
 }
 
-fn share(width: u16, percent: u32) -> u16 {
-    u16::try_from(u32::from(width) * percent / 100).unwrap_or(width)
+fn share(width: u16, percent: u16) -> u16 {
+    u16::try_from(u32::from(width) * u32::from(percent) / 100).unwrap_or(width)
 }

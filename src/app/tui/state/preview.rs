@@ -3,7 +3,7 @@
 
 use super::document::Place;
 use super::pretty::compact;
-use retake_core::content::summarize_call;
+use retake_core::content::{summarize_call, without_colours};
 use retake_core::json::complete;
 use retake_core::session::{Item, Kind, Session};
 use retake_core::usage::working_folder;
@@ -66,7 +66,10 @@ fn read(session: &Session, item: &Item, folder: &str, buffer: &mut Vec<u8>) -> S
             Cow::Owned(summary.seen_from(folder).argument)
         }
         Ok(body) if is_prose(item.kind) => Cow::Owned(in_one_line(&body.text)),
-        Ok(body) => compact(body.text.trim_start()),
+        Ok(body) => {
+            let shown = without_colours(&body.text).into_owned();
+            Cow::Owned(compact(shown.trim_start()).into_owned())
+        }
         Err(_) => Cow::Borrowed(""),
     };
     let text = text.trim_start();

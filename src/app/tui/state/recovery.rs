@@ -63,6 +63,8 @@ pub struct Attempt {
     pub confirmed: bool,
     /// The ids of calls that nobody has yet: they are held.
     pub never_ran: Vec<String>,
+    /// The names of the values that the operator edited one by one.
+    pub edited: Vec<String>,
 }
 
 /// What tells drafts apart, also after the file was read again: the first byte of the item, and what is written
@@ -92,6 +94,7 @@ impl Attempt {
             in_history: true,
             confirmed: false,
             never_ran: Vec::new(),
+            edited: Vec::new(),
         }
     }
 

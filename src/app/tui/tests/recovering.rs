@@ -336,6 +336,16 @@ fn the_next_invalid_value_is_gone_to_and_what_is_not_json_is_not_accepted() {
 }
 
 #[test]
+fn the_next_invalid_value_follows_an_edited_one_and_only_what_was_edited_counts() {
+    let mut desk = Desk::of("schema-break.json");
+    desk.press("e enter ^x `DE` ^n")
+        .sees("recipient/postcode, as text");
+    desk.press("^x `10115` ^n")
+        .sees("parcels/0/weight_kg, as JSON");
+    desk.press("esc").sees("accept the 2 changed values");
+}
+
+#[test]
 fn all_lines_that_are_replaced_are_seen() {
     let text = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine";
     let said = serde_json::json!([{"role": "user", "content": text}]);

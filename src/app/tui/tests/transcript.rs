@@ -2,6 +2,7 @@
 
 use super::desk::Desk;
 use super::*;
+use crate::tui::state::layout::Pane;
 use crate::tui::timeline::TimelinePage;
 use ratatui::buffer::Cell;
 use ratatui::style::Style;
@@ -1093,4 +1094,69 @@ fn a_key_lays_out_only_what_is_seen_of_a_long_transcript() {
             assert!(made > 0 && made <= 6 * height, "{keys}: {made} items");
         }
     }
+}
+
+#[test]
+fn a_pane_fills_the_screen_and_the_detail_gets_wider() {
+    let mut desk = Desk::with("log.jsonl", &log());
+    desk.state.size = (140, 30);
+    desk.press("3");
+    let shown = |desk: &Desk| desk.state.layout.panes.len();
+    assert_eq!(shown(&desk), 3);
+    desk.press("z");
+    assert_eq!(shown(&desk), 1);
+    assert!(desk.state.layout.area(Pane::Detail).is_some());
+    desk.press("z");
+    assert_eq!(shown(&desk), 3);
+    let width = |desk: &Desk| desk.state.layout.area(Pane::Detail).unwrap().width;
+    let before = width(&desk);
+    desk.press("<");
+    assert_eq!(width(&desk), before + 7, "a twentieth of the screen");
+    desk.press(">");
+    assert_eq!(width(&desk), before);
+}
+
+#[test]
+fn copying_a_call_gives_what_it_does_and_a_result_without_its_colours() {
+    let mut desk = Desk::with("log.jsonl", &log());
+    let copied = |desk: &mut Desk, keys: &str| {
+        desk.press(keys);
+        match desk.left.pop() {
+            Some(Effect::Copy(bytes)) => String::from_utf8(bytes).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    };
+    desk.press("/ `Edit(` enter");
+    let text = copied(&mut desk, "y y");
+    assert!(
+        text.starts_with("/home/me/backoff/src/backoff.rs\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n-    base * 2u64.pow(n)\n+"), "{text}");
+    let json = copied(&mut desk, "y a");
+    assert!(json.starts_with(r#"{"file_path""#), "{json}");
+    let input = serde_json::json!({"command": "cat <<X\nx\nX"});
+    let mut desk = Desk::with("c.jsonl", &called("Bash", input, "\u{1b}[31mred\u{1b}[0m"));
+    desk.press("/ `Bash(` enter");
+    assert_eq!(copied(&mut desk, "y y"), "cat <<X\nx\nX");
+    assert_eq!(copied(&mut desk, "y o"), "red");
+}
+
+#[test]
+fn a_filter_says_what_it_does_not_know_while_it_is_typed() {
+    let mut desk = Desk::with("log.jsonl", &log());
+    desk.press("f `kind:ca`").misses("unknown kind");
+    desk.press("`x`").sees("unknown kind `cax`");
+    desk.press("esc f `kin:user`").sees("unknown field `kin`");
+}
+
+#[test]
+fn a_turn_that_is_not_read_yet_is_shown_as_soon_as_it_is() {
+    let whole = opened(&log(), (100, 30));
+    let document = whole.document.clone().unwrap();
+    let mut state = State::new("log.jsonl".to_owned(), (100, 30));
+    press(&mut state, ": 3 enter");
+    assert!(screen(&state).contains("turn 3 is shown once the file is read"));
+    update(&mut state, Message::Report(Report::Whole(document)));
+    assert_eq!(state.turn(), 2);
 }

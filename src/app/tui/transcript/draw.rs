@@ -7,7 +7,7 @@ use crate::tui::text::{highlight, plain_of, spans_of};
 use crate::tui::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use retake_core::rules::Severity;
 
@@ -83,12 +83,16 @@ pub(in crate::tui) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, the
     let height = usize::from(area.height);
     let cells = transcript.overview(items, state.checked(), compactions, height);
     for (y, cell) in (area.y..).zip(cells) {
-        let span = match (cell.worst, cell.is_compaction, cell.is_seen) {
+        let mut span = match (cell.worst, cell.is_compaction, cell.is_seen) {
             (Some(severity @ (Severity::Error | Severity::Warning)), _, _) => theme.sign(severity),
             (_, true, _) => Span::styled(theme.glyphs.marked, theme.info),
             (_, false, true) => Span::styled(theme.glyphs.thumb, theme.dim),
             (_, false, false) => Span::styled(theme.glyphs.vertical, theme.dim),
         };
+        // A mark would hide where the window is.
+        if cell.is_seen && span.content != theme.glyphs.thumb {
+            span.style = span.style.add_modifier(Modifier::REVERSED);
+        }
         let at = Rect::new(area.right().saturating_sub(1), y, 1, 1).intersection(area);
         frame.render_widget(span, at);
     }

@@ -253,6 +253,9 @@ fn whole(state: &mut State, document: Arc<Document>) {
     state.session = place.session;
     state.item = place.item;
     layers::sift_again(state);
+    if let Some(number) = state.turn_to_show.take().filter(|_| state.is_whole()) {
+        motion::go_to_turn(state, number);
+    }
 }
 
 /// The position of the item with the cursor in the new document.

@@ -18,7 +18,7 @@ use crate::tui::transcript::keys;
 use crate::tui::transcript::nested::nested_calls;
 use crate::usage::{UsageTarget, next_order};
 use crate::words::session_label;
-use retake_core::content::display_name;
+use retake_core::content::{call_text, display_name, result_text, without_colours};
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
 use retake_core::wire::body_of;

@@ -238,7 +238,8 @@ pub(super) fn go_to_turn(state: &mut State, number: usize) {
             state.go_to(item);
         }
         _ if !state.is_whole() => {
-            state.notice = Some("the file is still being read".to_owned());
+            state.turn_to_show = Some(number);
+            state.say(format!("turn {number} is shown once the file is read"));
         }
         _ => state.notice = Some(format!("no turn {number}: the last one is {count}")),
     }

@@ -5,7 +5,6 @@ pub(super) mod words;
 
 use super::{exchange, lab, layers, takes};
 use crate::tui::effect::{Effect, TakeOrder};
-use crate::tui::keymap::Direction;
 use crate::tui::layer::Layer;
 use crate::tui::recovery::changes::{changes_of, open_arguments};
 use crate::tui::recovery::forms::{
@@ -363,13 +362,18 @@ fn ask_which_value(
                 let Some(json) = value.and_then(|value| edited.open.without(value)) else {
                     return Flow::Stay;
                 };
-                let edited = Arc::new(edited.with_json(&json));
+                let name = &edited.open.values()[index].name;
+                let edited = Arc::new(edited.with_edit(name, &json));
                 ask_which_value(state, &again, &edited, index.checked_sub(1));
                 return Flow::Close;
             }
             ValueChoice::Accept => {
                 let json = edited.open.json().to_owned();
-                return accept_words(state, None, |attempt| attempt.words = Some(json));
+                let names = edited.edited.clone();
+                return accept_words(state, None, |attempt| {
+                    attempt.words = Some(json);
+                    attempt.edited = names;
+                });
             }
         }
         Flow::Stay
@@ -417,14 +421,8 @@ fn ask_for_value(state: &mut State, attempt: &Attempt, edited: &Arc<EditedItem>,
             state.leave_layer();
             state.notice = None;
             state.recovery.attempt = Some(again.clone());
-            let edited = Arc::new(edited.with_json(&words));
-            let count = edited.open.values().len().max(1);
-            let step = match goes_on {
-                None => 0,
-                Some(Direction::Forward) => 1,
-                Some(Direction::Backward) => count - 1,
-            };
-            let next = (index + step) % count;
+            let edited = Arc::new(edited.with_edit(&value.name, &words));
+            let next = goes_on.map_or(index, |direction| edited.next_value(index, direction));
             ask_which_value(state, &again, &edited, Some(next));
             if goes_on.is_some() {
                 ask_for_value(state, &again, &edited, next);
@@ -702,7 +700,9 @@ fn order(state: &mut State, planned: &Plan) {
     let edited = edited.filter(|_| attempt.action.id == "edit");
     let title = edited
         .zip(attempt.words.as_deref())
-        .map_or_else(String::new, |(edited, json)| edited.label(json));
+        .map_or_else(String::new, |(edited, json)| {
+            edited.label(json, attempt.edited.clone())
+        });
     state.leave_layers();
     keep(state, &draft, String::new());
     state.notice = None;

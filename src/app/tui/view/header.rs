@@ -34,9 +34,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let mut right = status(state, theme);
     match state.recovery.takes.current {
         0 if state.size.0 < WIDE => {}
-        0 if state.size.0 < SPACIOUS
-            && state.recovery.takes.count() == 1
-            && state.has_findings_elsewhere() => {}
+        0 if state.size.0 < SPACIOUS && state.recovery.takes.count() == 1 => {}
         0 => {
             let label = state.recovery.takes.label();
             right.push(Span::styled(format!("   {label}"), theme.dim));
@@ -183,7 +181,11 @@ fn parts(state: &State, theme: &Theme, label: usize) -> Vec<HeaderPart> {
     if let Some(model) = model.filter(|_| state.live.agent.is_none()) {
         let model = model_name(model);
         let short = model.strip_prefix("claude-").unwrap_or(model);
-        let model = if state.size.0 < WIDE { short } else { model };
+        let model = if state.size.0 < SPACIOUS {
+            short
+        } else {
+            model
+        };
         let model = SafeText::single_line(model, NAME);
         push(Worth::Figure, theme.spans(&model, theme.text));
     }
@@ -199,7 +201,8 @@ fn parts(state: &State, theme: &Theme, label: usize) -> Vec<HeaderPart> {
         if let Some(totals) = state.totals() {
             let UsageSummary { span, tokens, cost } = UsageSummary::of(totals);
             let figures = [tokens, cost].into_iter().flatten();
-            figures.for_each(|figure| push(Worth::Figure, vec![Span::raw(figure)]));
+            let drawn = |figure: String| theme.spans(&SafeText::from_str(&figure), theme.text);
+            figures.for_each(|figure| push(Worth::Figure, drawn(figure)));
             span.into_iter()
                 .for_each(|span| push(Worth::Extra, vec![Span::raw(span)]));
         }

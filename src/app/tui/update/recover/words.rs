@@ -1,5 +1,6 @@
 //! The texts that actions ask for: the wording of an error with its library and its preview, and plain words.
 
+use crate::tui::keymap::Direction;
 use crate::tui::recovery::changes::result_of;
 use crate::tui::recovery::difference::lines_of;
 use crate::tui::recovery::forms::{TextCheck, ValueRow, ValuesMenu, WordsForm, WordsSetup};
@@ -19,6 +20,7 @@ use retake_core::session::{Dialect, Item, Kind, Session};
 use retake_core::wire::body_of;
 use retake_core::wording;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Rules about calls that one error text each can settle.
@@ -239,6 +241,8 @@ pub(super) struct EditedItem {
     validator: Option<Arc<Validator>>,
     /// Where its arguments break that schema.
     violations: Vec<Violation>,
+    /// The names of the values that the operator edited.
+    pub(super) edited: Vec<String>,
 }
 
 /// Larger items are not checked at every key.
@@ -263,6 +267,7 @@ impl EditedItem {
             item: *item,
             name: named(session, attempt.place.item).to_owned(),
             violations: Vec::new(),
+            edited: Vec::new(),
             validator: validator.map(Arc::new),
             schema: schema.cloned(),
             recorded: Arc::new(open.clone()),
@@ -279,6 +284,28 @@ impl EditedItem {
             violations: self.violations(open.json()),
             open,
             ..self.clone()
+        }
+    }
+
+    /// The same item with the JSON that it has once a value is edited.
+    pub(super) fn with_edit(&self, name: &str, json: &str) -> Self {
+        let mut item = self.with_json(json);
+        item.edited.push(name.to_owned());
+        item
+    }
+
+    /// The value to edit after this one: forward the next invalid one, where there is any.
+    pub(super) fn next_value(&self, index: usize, direction: Direction) -> usize {
+        let values = self.open.values();
+        let count = values.len().max(1);
+        let is_faulty = |at: &usize| {
+            let mut places = self.violations.iter();
+            places.any(|violation| self.is_place(&values[*at], violation))
+        };
+        let mut others = (index + 1..values.len()).chain(0..(index + 1).min(values.len()));
+        match direction {
+            Direction::Forward => others.find(is_faulty).unwrap_or((index + 1) % count),
+            Direction::Backward => (index + count - 1) % count,
         }
     }
 
@@ -302,7 +329,8 @@ impl EditedItem {
         names.filter(move |name| !is_there(name))
     }
 
-    /// The names of the values that differ from the recorded ones; of an object only its members.
+    /// The names of the values that differ from the recorded ones: those that were edited; where that is not known, of an
+    /// object only its members.
     fn changed(&self) -> Vec<&str> {
         let values = self.open.values().iter();
         let names = values.filter(|value| self.is_changed(value));
@@ -312,13 +340,26 @@ impl EditedItem {
             let rest = other.strip_prefix(name);
             rest.is_some_and(|rest| rest.starts_with('/'))
         };
+        if !self.edited.is_empty() {
+            let differs = |edited: &&str| {
+                let mut names = names.iter();
+                names.any(|name| name == edited || is_inside(edited, name))
+            };
+            let edited: BTreeSet<&str> = self.edited.iter().map(String::as_str).collect();
+            let edited: Vec<&str> = edited.into_iter().filter(differs).collect();
+            let is_whole = |name: &&str| !edited.iter().any(|other| is_inside(other, name));
+            return edited.iter().copied().filter(is_whole).collect();
+        }
         let of_members = |name: &&str| !names.iter().any(|other| is_inside(name, other));
         names.iter().copied().filter(of_members).collect()
     }
 
     /// What is edited where its JSON becomes this: `edit of get_weather.city`.
-    pub(super) fn label(&self, json: &str) -> String {
-        let edited = self.with_json(json);
+    pub(super) fn label(&self, json: &str, names: Vec<String>) -> String {
+        let edited = Self {
+            edited: names,
+            ..self.with_json(json)
+        };
         let what = match (self.item.kind, &*edited.changed().join(", ")) {
             (Kind::User, "text") => "the prompt".to_owned(),
             (Kind::System, "text") => "the system prompt".to_owned(),
@@ -366,7 +407,9 @@ impl EditedItem {
                 is_changed: changed.contains(&value.name.as_str()),
             }
         });
-        let rows = (rows.collect(), self.removed().count());
+        let is_there = |name: &str| self.open.values().iter().any(|value| value.name == name);
+        let removed = changed.iter().filter(|name| !is_there(name)).count();
+        let rows = (rows.collect(), removed);
         ValuesMenu::new(&format!("edit: {}", self.name), rows, at)
     }
 
