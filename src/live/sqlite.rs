@@ -5,14 +5,16 @@
 //! a WAL database as usual; it is then read as it lies, which is right as long as nobody writes.
 
 use retake_core::formats::agents_sqlite::{MessageRow, sessions_of};
-use retake_core::formats::{Contents, EditedRows, Tables};
+use retake_core::formats::{Contents, EditedRows, Query, Rows, Tables};
 use retake_core::session::{Problem, ProblemKind, SourceError};
-use retake_core::wire::write::{Object, push_quoted, quoted as json_text};
-use rusqlite::types::ValueRef;
+use retake_core::wire::write::{Object, quoted as json_text};
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long to wait for a writer that holds the database.
@@ -53,16 +55,18 @@ pub fn read_database(path: &Path) -> Result<Contents, DatabaseError> {
 
 /// Reads the tables of a database as its format asks for them.
 pub(crate) fn read_tables(tables: Tables, path: &Path) -> Result<Contents, DatabaseError> {
-    Ok((tables.read)(&rows_of_queries(tables, path)?)?)
+    Ok((tables.read)(&Arc::new(rows_of_queries(tables, path)?))?)
 }
 
-fn rows_of_queries(tables: Tables, path: &Path) -> Result<Vec<Vec<String>>, DatabaseError> {
+fn rows_of_queries(tables: Tables, path: &Path) -> Result<Rows, DatabaseError> {
     reading(path, |connection| {
         // All is read as of one moment.
         let moment = connection.unchecked_transaction()?;
-        let queries = tables.queries.iter();
-        let rows = queries.map(|query| rows_as_json(&moment, query));
-        Ok(rows.collect::<Result<Vec<_>, rusqlite::Error>>()?)
+        let mut rows = Rows::default();
+        for query in tables.queries {
+            add_rows(&moment, query, &mut rows)?;
+        }
+        Ok(rows)
     })
 }
 
@@ -74,7 +78,7 @@ pub(crate) struct TableText {
     pub(crate) text: String,
     tables: Tables,
     /// The rows of all queries.
-    rows: Vec<Vec<String>>,
+    rows: Rows,
 }
 
 impl TableText {
@@ -84,18 +88,8 @@ impl TableText {
         edited: &'static EditedRows,
     ) -> Result<Self, DatabaseError> {
         let rows = rows_of_queries(tables, path)?;
-        let own = rows.get(edited.query).into_iter().flatten();
-        let lines = own.map(|row| {
-            let mut object = Object::read(row);
-            for key in edited.json {
-                let text = object.text(key);
-                let is_list = text.starts_with(['{', '[']);
-                if is_list && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() {
-                    object.set(key, text.replace(['\n', '\r'], " "));
-                }
-            }
-            object.json() + "\n"
-        });
+        let lines = rows.of(edited.query);
+        let lines = lines.map(|row| row.replace(['\n', '\r'], " ") + "\n");
         Ok(Self {
             path: path.to_owned(),
             edited,
@@ -112,18 +106,17 @@ impl TableText {
 
     /// The sessions that a text with changes holds.
     pub(crate) fn read_take(&self, text: &str) -> Result<Contents, SourceError> {
-        let mut rows = self.rows.clone();
-        if let Some(own) = rows.get_mut(self.edited.query) {
-            *own = self.rows_of(text).map(|row| row.json()).collect();
-        }
-        (self.tables.read)(&rows)
+        let rows = self.rows.with(self.edited.query, text.lines());
+        (self.tables.read)(&Arc::new(rows))
     }
 
     /// The rows of a text, with their columns as the database holds them.
     pub(crate) fn rows_of<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Object<'a>> {
-        text.lines().map(|line| {
+        let json = self.tables.queries.get(self.edited.query);
+        let json = json.map_or(&[][..], |query| query.json);
+        text.lines().map(move |line| {
             let mut row = Object::read(line);
-            for key in self.edited.json {
+            for key in json {
                 let json = row.get(key).filter(|json| json.starts_with(['{', '[']));
                 if let Some(text) = json.map(json_text) {
                     row.set(key, text);
@@ -134,38 +127,74 @@ impl TableText {
     }
 }
 
-/// The rows of a query, each as the JSON of an object of its columns.
-fn rows_as_json(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
-    let mut statement = connection.prepare(query)?;
-    let names: Vec<String> = statement.column_names().map(json_text).collect();
+/// Adds the rows of a query.
+fn add_rows(connection: &Connection, query: &Query, found: &mut Rows) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(query.sql)?;
+    let columns = statement.column_names().into_iter();
+    let columns: Vec<_> = columns
+        .map(|name| (json_text(name), query.json.contains(&name)))
+        .collect();
+    let order = query.order.iter().map(|name| statement.column_index(name));
+    let order = order.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut keys = Vec::new();
+    found.begin_query();
     let mut rows = statement.query([])?;
-    let (mut found, mut json) = (Vec::new(), String::new());
     while let Some(row) = rows.next()? {
-        json.clear();
-        for (place, name) in names.iter().enumerate() {
-            let value = row.get_ref(place)?;
-            if value == ValueRef::Null {
-                continue;
-            }
-            json.push(if json.is_empty() { '{' } else { ',' });
-            json.push_str(name);
-            json.push(':');
-            match value {
-                ValueRef::Null => {}
-                ValueRef::Integer(number) => json.push_str(&number.to_string()),
-                ValueRef::Real(number) => {
-                    json.push_str(&serde_json::Value::from(number).to_string());
-                }
-                ValueRef::Text(text) | ValueRef::Blob(text) => {
-                    push_quoted(&mut json, &String::from_utf8_lossy(text));
+        let key = order.iter().map(|place| Ok(Key(row.get(*place)?)));
+        keys.push(key.collect::<rusqlite::Result<Vec<_>>>()?);
+        found.push(|out| {
+            for (place, (name, is_json)) in columns.iter().enumerate() {
+                match row.get_ref(place)? {
+                    ValueRef::Null => {}
+                    ValueRef::Integer(number) => out.number(name, number),
+                    ValueRef::Real(number) => out.decimal(name, number),
+                    ValueRef::Text(text) | ValueRef::Blob(text) if *is_json => out.json(name, text),
+                    ValueRef::Text(text) | ValueRef::Blob(text) => out.text(name, text),
                 }
             }
-        }
-        json.push_str(if json.is_empty() { "{}" } else { "}" });
-        found.push(json.clone());
+            Ok::<_, rusqlite::Error>(())
+        })?;
     }
-    Ok(found)
+    found.order_by(&keys);
+    Ok(())
 }
+
+/// A value by which rows are ordered, as SQLite orders them (Datatypes in SQLite, section 4.1).
+struct Key(Value);
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let class = |key: &Self| match key.0 {
+            Value::Null => 0,
+            Value::Integer(_) | Value::Real(_) => 1,
+            Value::Text(_) => 2,
+            Value::Blob(_) => 3,
+        };
+        match (&self.0, &other.0) {
+            (Value::Integer(one), Value::Integer(other)) => one.cmp(other),
+            (Value::Integer(one), Value::Real(other)) => (*one as f64).total_cmp(other),
+            (Value::Real(one), Value::Integer(other)) => one.total_cmp(&(*other as f64)),
+            (Value::Real(one), Value::Real(other)) => one.total_cmp(other),
+            (Value::Text(one), Value::Text(other)) => one.cmp(other),
+            (Value::Blob(one), Value::Blob(other)) => one.cmp(other),
+            _ => class(self).cmp(&class(other)),
+        }
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Key {}
 
 /// Reads the rows of a database file, session after session.
 pub(crate) fn rows_of(path: &Path) -> Result<Vec<MessageRow>, DatabaseError> {
@@ -504,5 +533,41 @@ mod tests {
             read_database(&path),
             Err(DatabaseError::Refused(_))
         ));
+    }
+
+    #[test]
+    fn rows_come_in_the_order_that_sqlite_would_give_them() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, at, data TEXT);
+                 INSERT INTO t (at, data) VALUES ('b', '{\"a\": 1}'), (2.5, '[1'), (NULL, 'x\"'), (2, '{}'), (3, ''), ('a', NULL), (2, '[]');",
+            )
+            .unwrap();
+        let query = |sql| Query {
+            sql,
+            order: &["at", "id"],
+            json: &["data"],
+        };
+        let mut rows = Rows::default();
+        add_rows(&connection, &query("SELECT * FROM t"), &mut rows).unwrap();
+        add_rows(
+            &connection,
+            &query("SELECT * FROM t ORDER BY at, id"),
+            &mut rows,
+        )
+        .unwrap();
+        assert!(rows.of(0).eq(rows.of(1)));
+        let first: Vec<&str> = rows.of(0).take(3).collect();
+        let expected = [
+            r#"{"id":3,"data":"x\""}"#,
+            r#"{"id":4,"at":2,"data":{}}"#,
+            r#"{"id":7,"at":2,"data":[]}"#,
+        ];
+        assert_eq!(first, expected);
+        assert_eq!(
+            rows.of(0).last(),
+            Some(r#"{"id":1,"at":"b","data":{"a": 1}}"#)
+        );
     }
 }

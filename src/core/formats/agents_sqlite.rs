@@ -7,9 +7,8 @@
 use super::{Contents, Format, Reading, Sample, agents_runstate, assemble_plain};
 use crate::json::{Cursor, skip_whitespace};
 use crate::session::{Fact, Fragment, Kind, ProblemKind, Source, SourceError, Span};
-use crate::wire::write::Object;
 use crate::wire::{Fields, responses};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The row of this format.
@@ -36,15 +35,6 @@ pub(super) fn declares(sample: &Sample<'_>, table: &str) -> bool {
         begins.iter().any(|begin| sample.mentions(begin))
     };
     sample.bytes.starts_with(MAGIC) && quotes.iter().any(spelled)
-}
-
-/// Rows by the text of a column, each group in the order of the rows.
-pub(super) fn group_rows<'a>(rows: &'a [String], column: &str) -> HashMap<String, Vec<Object<'a>>> {
-    let mut groups: HashMap<String, Vec<Object<'a>>> = HashMap::new();
-    for row in rows.iter().map(|row| Object::read(row)) {
-        groups.entry(row.text(column)).or_default().push(row);
-    }
-    groups
 }
 
 /// What every SQLite database begins with (SQLite file format, section 1.3).

@@ -1,6 +1,7 @@
 //! What a format is: how it is recognised, how it is read, and what comes of that.
 
 use super::sample::Sample;
+use super::tables::Tables;
 use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Fragment, Problem, Session, Source, SourceError};
 use std::sync::Arc;
@@ -62,16 +63,6 @@ pub enum Reading {
     /// By the tables of a database that is never written.
     Tables(Tables),
 }
-
-/// How the tables of a database are read.
-#[derive(Debug, Clone, Copy)]
-pub struct Tables {
-    pub queries: &'static [&'static str],
-    /// Builds the sessions from the rows of each query; a row is the JSON of an object of its columns.
-    pub read: ReadTables,
-}
-
-pub type ReadTables = fn(&[Vec<String>]) -> Result<Contents, SourceError>;
 
 /// How the records of a format are read.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,9 @@
 //! Sessions of Goose: the tables of `sessions.db`, or JSONL of messages after a first line about the session, as
 //! earlier versions wrote it.
 
+use super::tables::{Query, Rows, Tables, json_in};
 use super::transcript::{self, Entries, Head, Transcript};
-use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
+use super::{Contents, Document, Format, Reading, Records, Sample, agents_sqlite};
 use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Flags, Fragment, Kind, RecordLink, Source, SourceError};
 use crate::wire::write::{Object, elements};
@@ -39,8 +40,16 @@ pub(super) const DATABASE: Format = Format {
     },
     reading: Reading::Tables(Tables {
         queries: &[
-            "SELECT * FROM sessions ORDER BY created_at, id",
-            "SELECT * FROM messages ORDER BY timestamp, id",
+            Query {
+                sql: "SELECT * FROM sessions",
+                order: &["created_at", "id"],
+                json: &["model_config_json"],
+            },
+            Query {
+                sql: "SELECT * FROM messages",
+                order: &["timestamp", "id"],
+                json: &["content_json", "metadata_json"],
+            },
         ],
         read: read_tables,
     }),
@@ -64,28 +73,29 @@ fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceEr
     entries.finish(out)
 }
 
-fn read_tables(rows: &[Vec<String>]) -> Result<Contents, SourceError> {
+fn read_tables(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(DATABASE.id, DATABASE.dialect);
-    let [sessions, messages] = rows else {
-        return out.finish();
-    };
-    let mut messages = agents_sqlite::group_rows(messages, "session_id");
-    for session in sessions.iter().map(|row| Object::read(row)) {
+    let mut messages = rows.by(1, "session_id");
+    for session in rows.of(0).map(Object::read) {
         let id = session.text("id");
         let names = [session.text("name"), session.text("description")];
         let name = names.into_iter().find(|name| !name.is_empty());
         let label = name.map_or_else(|| id.clone(), |name| format!("{name} ({id})"));
         out.begin_session(&label, session.text("session_type") != "sub_agent");
-        let model = session.text("model_config_json");
+        let model = json_in(&session, "model_config_json");
         out.note_model(&Object::read(&model).text("model_name"));
         for row in messages.remove(&id).unwrap_or_default() {
+            let row = out.shorten(row, rows.place_of(row));
+            let row = Object::read(&row);
             let number = row.number("id").unwrap_or_default();
             let head = Head::new(number).at(row.get("created_timestamp"));
-            let (content, metadata) = (row.text("content_json"), row.text("metadata_json"));
+            let metadata = json_in(&row, "metadata_json");
+            let content = json_in(&row, "content_json");
             write(&mut out, &head, &row, &content, &Object::read(&metadata));
+            out.forget();
         }
     }
-    out.finish()
+    out.finish_from(rows.clone())
 }
 
 /// Writes a message whose parts name their type. One that the agent does not see any more was summarised.
@@ -176,6 +186,7 @@ mod tests {
         let lines = format!(
             "{{\"description\":\"Boats\",\"working_dir\":\"/p\"}}\n{{\"role\":\"assistant\",\"created\":1760000000,\"content\":{CALL}}}\n{{\"role\":\"user\",\"created\":1760000002,\"content\":{RESULT}}}\n"
         );
+        let rows = Arc::new(rows.to_vec().into());
         for contents in [read_tables(&rows).unwrap(), read("goose", &lines)] {
             let session = &contents.sessions[0];
             assert_eq!(session.pairing.standing(1), PairStatus::Paired(2));

@@ -1,9 +1,11 @@
 //! The database of Hermes Agent: messages of Chat in rows.
 
+use super::tables::{Query, Rows, Tables, json_in};
 use super::transcript::{Head, Spent, Transcript};
-use super::{Contents, Format, Reading, Sample, Tables, agents_sqlite};
+use super::{Contents, Format, Reading, Sample, agents_sqlite};
 use crate::session::{Dialect, SourceError};
 use crate::wire::write::{Object, quoted};
+use std::sync::Arc;
 
 /// The row of this format.
 pub(super) const FORMAT: Format = Format {
@@ -18,20 +20,25 @@ pub(super) const FORMAT: Format = Format {
     },
     reading: Reading::Tables(Tables {
         queries: &[
-            "SELECT * FROM sessions ORDER BY started_at, id",
-            "SELECT * FROM messages ORDER BY timestamp, id",
+            Query {
+                sql: "SELECT * FROM sessions",
+                order: &["started_at", "id"],
+                json: &[],
+            },
+            Query {
+                sql: "SELECT * FROM messages",
+                order: &["timestamp", "id"],
+                json: &["tool_calls"],
+            },
         ],
         read,
     }),
 };
 
-fn read(rows: &[Vec<String>]) -> Result<Contents, SourceError> {
+fn read(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    let [sessions, messages] = rows else {
-        return out.finish();
-    };
-    let mut messages = agents_sqlite::group_rows(messages, "session_id");
-    for session in sessions.iter().map(|row| Object::read(row)) {
+    let mut messages = rows.by(1, "session_id");
+    for session in rows.of(0).map(Object::read) {
         let id = session.text("id");
         let label = match session.text("title") {
             title if title.is_empty() => id.clone(),
@@ -40,18 +47,21 @@ fn read(rows: &[Vec<String>]) -> Result<Contents, SourceError> {
         out.begin_session(&label, true);
         let own = messages.remove(&id).unwrap_or_default();
         // Tokens are counted for a session as a whole: its last reply carries them.
-        let last = own.iter().rposition(|row| row.text("role") == "assistant");
+        let is_reply = |row: &&str| Object::read(row).text("role") == "assistant";
+        let last = own.iter().rposition(is_reply);
         for (place, row) in own.iter().enumerate() {
             let spent = (last == Some(place)).then(|| spent(&session));
+            let row = out.shorten(row, rows.place_of(row));
             write(
                 &mut out,
-                row,
+                &Object::read(&row),
                 &session.text("model"),
                 spent.unwrap_or_default(),
             );
+            out.forget();
         }
     }
-    out.finish()
+    out.finish_from(rows.clone())
 }
 
 fn spent(session: &Object<'_>) -> Spent {
@@ -83,7 +93,7 @@ fn write(out: &mut Transcript, row: &Object<'_>, model: &str, spent: Spent) {
     }
     let mut message = format!(r#"{{"role":{}"#, quoted(&role));
     message += &format!(r#","content":{}"#, row.get("content").unwrap_or("null"));
-    let calls = row.text("tool_calls");
+    let calls = json_in(row, "tool_calls");
     if calls.starts_with('[') {
         message += &format!(r#","tool_calls":{calls}"#);
     }
@@ -114,7 +124,7 @@ mod tests {
                 json!({"id":3,"session_id":"s","role":"tool","content":"ok","tool_call_id":"c1","timestamp":1760000002.0}).to_string(),
             ],
         ];
-        let session = &read(&rows).unwrap().sessions[0];
+        let session = &read(&Arc::new(rows.to_vec().into())).unwrap().sessions[0];
         assert_eq!(session.pairing.standing(2), PairStatus::Paired(3));
         assert_eq!(session.model.as_deref(), Some("m"));
         let prices = crate::usage::Prices::built_in();

@@ -8,7 +8,7 @@ use super::Contents;
 use super::retake_journal::{assemble_conversations, read_exchange};
 use super::tool_runs::{RecordedRun, note_tool_runs};
 use super::transcript::utc;
-use crate::json::{Cursor, JsonError, bad_strings, milliseconds, skip_value};
+use crate::json::{Cursor, JsonError, bad_strings, display_text, milliseconds, skip_value};
 use crate::session::{
     Dialect, Fragment, ProblemKind, RequestBase, Source, SourceError, Span, ToolRun, shown_headers,
     without_query,
@@ -22,6 +22,7 @@ use miniz_oxide::inflate::{
     DecompressError, decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit,
 };
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 use zstd::stream::raw::{Decoder, Operation};
@@ -30,9 +31,8 @@ use zstd::stream::raw::{Decoder, Operation};
 pub(super) struct HttpExchange<'a> {
     /// The URL or the path that was asked.
     pub(super) url: &'a str,
-    /// A body as [`unpacked`] takes it; null for none.
-    pub(super) request: &'a Value,
-    pub(super) response: &'a Value,
+    pub(super) request: Body<'a>,
+    pub(super) response: Body<'a>,
     /// The status of the reply; 0 where it is not recorded.
     pub(super) status: u64,
     /// The headers of the request and of the reply, in the spelling of any recorder; null where they are not recorded.
@@ -47,6 +47,137 @@ pub(super) struct HttpExchange<'a> {
     pub(super) continues: Option<RequestBase>,
 }
 
+/// A body as its file has it.
+pub(super) enum Body<'a> {
+    /// As [`unpacked`] takes it; null for none.
+    Parsed(Cow<'a, Value>),
+    /// The inside of a JSON string in a text.
+    Quoted { text: &'a [u8], at: Span },
+}
+
+impl<'a> From<&'a Value> for Body<'a> {
+    fn from(value: &'a Value) -> Self {
+        Self::Parsed(Cow::Borrowed(value))
+    }
+}
+
+impl Body<'_> {
+    fn unpacked(&self) -> Result<String, String> {
+        match self {
+            Self::Parsed(value) => unpacked(value),
+            Self::Quoted { text, at } => Ok(display_text(part(text, *at)).into_owned()),
+        }
+    }
+}
+
+fn part(text: &[u8], at: Span) -> &[u8] {
+    let place = at.start as usize..at.end as usize;
+    text.get(place).unwrap_or_default()
+}
+
+/// A request that the next one may repeat and go on from, as both are spelled.
+struct Repeated {
+    exchange: u32,
+    dialect: Dialect,
+    /// Up to the end of its last message.
+    start: Span,
+    /// What follows its messages.
+    tail: Span,
+    /// Where its last message ends in the body.
+    end: u64,
+    /// How many bytes of the body follow it.
+    after: u64,
+}
+
+impl Repeated {
+    /// A request whose list of messages is not empty.
+    fn of(dialect: Dialect, exchange: u32, body: &str, request: &Body<'_>) -> Option<Self> {
+        let Body::Quoted { text, at } = request else {
+            return None;
+        };
+        let mut lists = Vec::new();
+        let walked = Cursor::new(body.as_bytes()).object(|cursor, key| {
+            let is_list = LISTS.contains(&key) && cursor.peek() == Some(b'[');
+            lists.extend(is_list.then(|| cursor.skip()).transpose()?);
+            Ok(())
+        });
+        let [list] = walked.ok().map(|_| &lists[..])? else {
+            return None;
+        };
+        let end = list.end - 1;
+        if body[list.start + 1..end].trim().is_empty() {
+            return None;
+        }
+        // The end of the body as it is spelled is longer by its escapes.
+        let (tail, spelled) = (&body[end..], part(text, *at));
+        let mut length = tail.len();
+        loop {
+            let start = spelled.len().checked_sub(length)?;
+            let said = display_text(&spelled[start..]);
+            if said.len() < tail.len() {
+                length += tail.len() - said.len();
+                continue;
+            }
+            let place = at.start + start as u64;
+            let [start, rest] =
+                [(at.start, place), (place, at.end)].map(|(start, end)| Span { start, end });
+            return (said == tail && text.get(place as usize) == Some(&b']')).then_some(Self {
+                exchange,
+                dialect,
+                start,
+                tail: rest,
+                end: end as u64,
+                after: tail.len() as u64,
+            });
+        }
+    }
+
+    /// What is new in the next request, as a journal says it.
+    fn continued(
+        self,
+        dialect: Dialect,
+        exchange: u32,
+        request: &Body<'_>,
+    ) -> Option<(String, Self)> {
+        let Body::Quoted { text, at } = request else {
+            return None;
+        };
+        let new = part(text, *at).strip_prefix(part(text, self.start))?;
+        let new = new
+            .strip_suffix(part(text, self.tail))?
+            .strip_prefix(b",")?;
+        let list = format!("[{}]", display_text(new));
+        if dialect != self.dialect || !is_json(&list) {
+            return None;
+        }
+        let elements = &list[1..list.len() - 1];
+        let base = RequestBase {
+            exchange: self.exchange,
+            // A comma is between them.
+            before: self.end + 1,
+            after: self.after,
+        };
+        let tail = at.end - self.tail.len();
+        let next = Self {
+            exchange,
+            start: Span {
+                start: at.start,
+                end: tail,
+            },
+            tail: Span {
+                start: tail,
+                end: at.end,
+            },
+            end: base.before + elements.len() as u64,
+            ..self
+        };
+        Some((continues(base, elements), next))
+    }
+}
+
+/// The members of a request that hold its messages.
+const LISTS: [&[u8]; 3] = [b"messages", b"input", b"contents"];
+
 /// The exchanges of a file.
 #[derive(Default)]
 pub(super) struct Exchanges {
@@ -55,6 +186,7 @@ pub(super) struct Exchanges {
     pub(super) count: u32,
     /// The chat that was added last.
     pub(super) last_chat: Option<SentChat>,
+    repeated: Option<Repeated>,
     /// When the request of each record was sent.
     sent: Vec<Option<u64>>,
     tool_runs: Vec<RecordedRun>,
@@ -74,7 +206,7 @@ impl Exchanges {
     pub(super) fn push(&mut self, exchange: &HttpExchange<'_>) {
         self.count += 1;
         let number = self.count;
-        let failed = match Entry::of(exchange, number) {
+        let failed = match Entry::of(exchange, number, &mut self.repeated) {
             Ok(None) => return,
             Ok(Some(entry)) => {
                 let start = self.buffer.len();
@@ -146,25 +278,35 @@ struct Entry {
 }
 
 impl Entry {
-    /// `None` for an exchange that asks no model.
-    fn of(exchange: &HttpExchange<'_>, number: u32) -> Result<Option<Self>, String> {
+    /// `None` for an exchange that asks no model. `repeated` is what the next request may repeat.
+    fn of(
+        exchange: &HttpExchange<'_>,
+        number: u32,
+        repeated: &mut Option<Repeated>,
+    ) -> Result<Option<Self>, String> {
         let path = exchange.url.split(['?', '#']).next().unwrap_or_default();
-        let bodies = unpacked(exchange.request)
-            .and_then(|request| Ok((request, unpacked(exchange.response)?)));
+        let route = route(path);
+        let known = route.as_ref().map(|route| route.dialect);
+        let goes_on = known
+            .zip(repeated.take())
+            .and_then(|(dialect, last)| last.continued(dialect, number, &exchange.request));
+        let request = match goes_on {
+            Some(_) => Ok(String::new()),
+            None => exchange.request.unpacked(),
+        };
+        let bodies = request.and_then(|request| Ok((request, exchange.response.unpacked()?)));
         let (request, response) = match bodies {
             Ok((request, response)) => (request, response),
             Err(reason) if dialect_at(path).is_some() => return Err(reason),
             Err(_) => return Ok(None),
         };
-        let request = request.trim();
-        let route = route(path);
-        let known = route.as_ref().map(|route| route.dialect);
-        let shape = || dialect_of_bodies(&serde_json::from_str(request).ok()?, &response);
+        let body = request.trim();
+        let shape = || dialect_of_bodies(&serde_json::from_str(body).ok()?, &response);
         let Some(dialect) = known.or_else(shape) else {
             return Ok(None);
         };
-        if !is_object(request) {
-            return match request.is_empty() {
+        if goes_on.is_none() && !is_object(body) {
+            return match body.is_empty() {
                 true => Ok(None),
                 false => Err("a request that is no JSON object".to_owned()),
             };
@@ -190,9 +332,23 @@ impl Entry {
             members.insert("status".to_owned(), json!(exchange.status));
             members.insert("headers".to_owned(), headers);
         }
-        let mut raw = vec![match exchange.continues {
-            None => ("request", request.to_owned()),
-            Some(base) => ("continues", continued(base, request)),
+        let mut raw = vec![match (goes_on, exchange.continues) {
+            (Some((continues, next)), _) => {
+                *repeated = Some(next);
+                ("continues", continues)
+            }
+            (None, Some(base)) => {
+                let list = body.find('[').map_or(0, |start| start + 1);
+                let end = body.len().saturating_sub(base.after as usize);
+                let elements = body.get(list..end).unwrap_or_default();
+                ("continues", continues(base, elements))
+            }
+            (None, None) => {
+                if body.len() == request.len() {
+                    *repeated = Repeated::of(dialect, number, body, &exchange.request);
+                }
+                ("request", body.to_owned())
+            }
         }];
         match exchange.status {
             400.. => {
@@ -206,26 +362,25 @@ impl Entry {
     }
 }
 
-/// What a journal says of a request that continues another one.
-fn continued(base: RequestBase, request: &str) -> String {
+/// What a journal says of a request that continues another one with these elements.
+fn continues(base: RequestBase, elements: &str) -> String {
     let RequestBase {
         exchange,
         before,
         after,
     } = base;
-    let list = request.find('[').map_or(0, |start| start + 1);
-    let end = request.len().saturating_sub(after as usize);
-    let elements = request.get(list..end).unwrap_or_default();
     format!(
         r#"{{"exchange":{exchange},"before":{before},"elements":[{elements}],"after":{after}}}"#
     )
 }
 
 fn is_object(text: &str) -> bool {
+    text.starts_with('{') && is_json(text)
+}
+
+fn is_json(text: &str) -> bool {
     let bytes = text.as_bytes();
-    text.starts_with('{')
-        && skip_value(bytes, 0) == Ok(bytes.len())
-        && bad_strings(bytes).is_empty()
+    skip_value(bytes, 0) == Ok(bytes.len()) && bad_strings(bytes).is_empty()
 }
 
 /// Which dialect two bodies are of, where the URL does not say it: test servers and gateways have their own.
@@ -574,6 +729,114 @@ mod tests {
              "response": {"content": {"encoding": "base64", "text": BASE64.encode(STREAMED)}}},
         ]}});
         assert_is_the_conversation(&read("har", archive.to_string().as_bytes()));
+    }
+
+    /// The bodies of three exchanges: each request goes on from the one before, the last one is another conversation.
+    fn long_conversation() -> Vec<[String; 2]> {
+        let long = "salt \\ \"water\" \u{1f980}\n".repeat(60);
+        let user = json!({"role": "user", "content": long});
+        let call = |id: &str| {
+            let function =
+                json!({"name": "find_ferry", "arguments": json!({"at": long}).to_string()});
+            json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function", "function": function}]})
+        };
+        let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": long});
+        let done = json!({"role": "assistant", "content": "At sea."});
+        let histories = [
+            (vec![user.clone()], call("c1")),
+            (vec![user.clone(), call("c1"), result("c1")], call("c2")),
+            (
+                vec![
+                    user.clone(),
+                    call("c1"),
+                    result("c1"),
+                    call("c2"),
+                    result("c2"),
+                ],
+                done.clone(),
+            ),
+            (vec![json!({"role": "user", "content": "Another."})], done),
+        ];
+        let bodies = histories.into_iter().map(|(messages, reply)| {
+            let request = json!({"model": "m-1", "messages": messages, "tools": [{"type": "function", "function": {"name": "find_ferry"}}]});
+            let reply = json!({"id": "r", "object": "chat.completion", "choices": [{"index": 0, "message": reply, "finish_reason": "stop"}]});
+            [request.to_string(), reply.to_string()]
+        });
+        bodies.collect()
+    }
+
+    /// The sessions, each with what its items say.
+    fn said(contents: &Contents) -> Vec<Vec<Value>> {
+        assert_eq!(contents.problems, []);
+        let items = |session: &crate::session::Session| {
+            let items = session.items.iter();
+            let json =
+                items.map(|item| serde_json::from_slice(&session.bytes(item).unwrap()).unwrap());
+            json.collect::<Vec<Value>>()
+        };
+        contents.sessions.iter().map(items).collect()
+    }
+
+    #[test]
+    fn a_request_that_repeats_the_one_before_says_what_it_would_say_alone() {
+        let exchanges = long_conversation();
+        let archive = |spelled: fn(&str) -> String| {
+            let entries = exchanges.iter().map(|[request, response]| {
+                json!({"startedDateTime": "2026-03-01T00:00:00.000Z", "time": 9,
+                    "request": {"method": "POST", "url": URL, "postData": {"text": spelled(request)}},
+                    "response": {"status": 200, "content": {"text": response}}})
+            });
+            json!({"log": {"version": "1.2", "entries": entries.collect::<Vec<_>>()}}).to_string()
+        };
+        // In white space of its own each request is read alone.
+        let alone = archive(|body| format!(" {body}"));
+        let cassette = exchanges.iter().map(|[request, response]| {
+            format!(
+                "- request:\n    body: {}\n    method: POST\n    uri: {URL}\n  response:\n    body:\n      string: {}\n    status:\n      code: 200\n",
+                json!(request), json!(response)
+            )
+        });
+        let cassette = format!(
+            "interactions:\n{}version: 1\n",
+            cassette.collect::<String>()
+        );
+        let [alone, repeated, cassette] = [
+            read("har", &alone),
+            read("har", &archive(str::to_owned)),
+            read("vcr", &cassette),
+        ];
+        let expected = said(&alone);
+        assert_eq!(expected.iter().map(Vec::len).collect::<Vec<_>>(), [6, 2]);
+        assert_eq!(said(&repeated), expected);
+        assert_eq!(said(&cassette), expected);
+        assert!(repeated.sessions[0].source.len() < alone.sessions[0].source.len());
+        let lines = cassette.sessions[0]
+            .records
+            .iter()
+            .map(|record| record.number);
+        assert_eq!(lines.collect::<Vec<_>>(), [2, 11, 20, 29]);
+    }
+
+    #[test]
+    fn a_line_that_looks_like_a_long_body_stays_in_its_text() {
+        let [request, response] = &long_conversation()[0];
+        let line = format!("body: \"{}\"", "it's ".repeat(200));
+        let user = json!({"messages": [{"role": "user", "content": "?"}]}).to_string();
+        let cassette = format!(
+            "interactions:\n- request:\n    body: |-\n      {user}\n    headers:\n      note: |-\n        {line}\n      string: {}\n    uri: {URL}\n  response:\n    body: {}\n    status: 200\nversion: 1\n",
+            json!(request),
+            json!(response)
+        );
+        let contents = read("vcr", &cassette);
+        assert_eq!(said(&contents)[0].len(), 2);
+        let source = &contents.sessions[0].source;
+        let text = source
+            .read(Span {
+                start: 0,
+                end: source.len(),
+            })
+            .unwrap();
+        assert!(!String::from_utf8(text).unwrap().contains('\u{f8ff}'));
     }
 
     #[test]

@@ -33,8 +33,8 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
             let request = &recording["request"];
             exchanges.push(&HttpExchange {
                 url: request["endpoint"].as_str().unwrap_or_default(),
-                request: &request["body"],
-                response: &response,
+                request: (&request["body"]).into(),
+                response: (&response).into(),
                 status: 0,
                 headers: [&Value::Null; 2],
                 place: Place::whole(bytes).member("response").pair(),

@@ -743,8 +743,8 @@ impl Exchanges {
         }
         self.push(&HttpExchange {
             url: path,
-            request: &request,
-            response: &response,
+            request: (&request).into(),
+            response: (&response).into(),
             status: 0,
             headers: [&Value::Null; 2],
             sent: call.sent.clone(),

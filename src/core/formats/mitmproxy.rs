@@ -54,8 +54,8 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
         let url = format!("{}://{}{}", word("scheme"), word("host"), word("path"));
         exchanges.push(&HttpExchange {
             url: &url,
-            request: &request["content"],
-            response: body,
+            request: (&request["content"]).into(),
+            response: body.into(),
             status: response["status_code"].as_u64().unwrap_or_default(),
             headers: [&request["headers"], &response["headers"]],
             sent: json!(sent),

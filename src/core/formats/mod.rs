@@ -56,6 +56,7 @@ mod sample;
 pub mod split;
 mod sse;
 mod swe_agent;
+mod tables;
 mod tau2;
 mod tool_runs;
 mod toolbench;
@@ -65,12 +66,10 @@ mod vcr;
 
 pub use assemble::assemble_plain;
 pub use foreign::{FOREIGN, Foreign, recognise_foreign};
-pub use format::{
-    Assemble, Contents, Format, ReadMember, ReadRecord, ReadTables, ReadWhole, Reading, Records,
-    Tables,
-};
+pub use format::{Assemble, Contents, Format, ReadMember, ReadRecord, ReadWhole, Reading, Records};
 pub use lower::{CannotWrite, EditedRows, NativeEdits, lower, native_edits, new_message};
 pub use sample::{Document, Layout, Sample};
+pub use tables::{Query, ReadTables, RowWriter, Rows, Tables};
 pub use unknown::{another_format, unknown_types};
 
 use crate::session::{Dialect, Session, Source, SourceError};

@@ -4,8 +4,9 @@
 //! A part of a reply is a call with its output in one, so that a call that was started and never completed is the
 //! only orphan. A call of the tool `invalid` replaces one whose name or arguments the program refused.
 
+use super::tables::{Query, Rows, Tables, json_in};
 use super::transcript::{self, Head, Lines, Spent, Transcript};
-use super::{Contents, Document, Format, Reading, Sample, Tables, agents_sqlite};
+use super::{Contents, Document, Format, Reading, Sample, agents_sqlite};
 use crate::session::{Dialect, Flags, Kind, Source, SourceError};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
@@ -44,9 +45,21 @@ pub(super) const DATABASE: Format = Format {
     },
     reading: Reading::Tables(Tables {
         queries: &[
-            "SELECT * FROM session ORDER BY time_created, id",
-            "SELECT * FROM message ORDER BY time_created, id",
-            "SELECT rowid AS number, message_id, data FROM part ORDER BY message_id, id",
+            Query {
+                sql: "SELECT * FROM session",
+                order: &["time_created", "id"],
+                json: &["revert"],
+            },
+            Query {
+                sql: "SELECT * FROM message",
+                order: &["time_created", "id"],
+                json: &["data"],
+            },
+            Query {
+                sql: "SELECT rowid AS number, id, message_id, data FROM part",
+                order: &["message_id", "id"],
+                json: &["data"],
+            },
         ],
         read: read_tables,
     }),
@@ -54,118 +67,128 @@ pub(super) const DATABASE: Format = Format {
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
-    let mut messages = Vec::new();
-    let mut reverted = String::new();
-    out.read_objects(bytes, |_, document, lines: &mut Lines<'_>| {
+    let mut session = Written::default();
+    let write = |out: &mut Transcript, session: &mut Written, json: &str, line: u64| {
+        let json = out.shorten(json, None);
+        let message = Object::read(&json);
+        let parts = message.list("parts").into_iter();
+        let parts: Vec<Row<'_>> = parts.map(|part| (line, part)).collect();
+        let id = message.object("info").text("id");
+        session.add(id, &message.object("info"), &parts, out);
+    };
+    out.read_objects(bytes, |out, document, lines: &mut Lines<'_>| {
         if document.has("messages") {
-            reverted = document.object("info").object("revert").text("messageID");
+            session.reverted = document.object("info").object("revert").text("messageID");
             for json in document.list("messages") {
-                let line = lines.of(json);
-                messages.push(Message::exported(&Object::read(json), line));
+                write(out, &mut session, json, lines.of(json));
             }
         } else {
-            messages.push(Message::exported(document, lines.first()));
+            write(out, &mut session, &document.json(), lines.first());
         }
     });
-    write(&messages, &reverted, &mut out);
+    session.finish(&mut out);
     out.finish()
 }
 
-fn read_tables(rows: &[Vec<String>]) -> Result<Contents, SourceError> {
+fn read_tables(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
     let mut out = Transcript::new(DATABASE.id, DATABASE.dialect);
-    let [sessions, messages, parts] = rows else {
-        return out.finish();
-    };
-    let mut parts = agents_sqlite::group_rows(parts, "message_id");
-    let mut messages = agents_sqlite::group_rows(messages, "session_id");
-    for row in sessions.iter().map(|row| Object::read(row)) {
+    let mut parts = rows.by(2, "message_id");
+    let mut messages = rows.by(1, "session_id");
+    for row in rows.of(0).map(Object::read) {
         let id = row.text("id");
         let label = match row.text("title") {
             title if title.is_empty() => id.clone(),
             title => format!("{title} ({id})"),
         };
         out.begin_session(&label, row.text("parent_id").is_empty());
-        let revert = row.text("revert");
-        let reverted = Object::read(&revert).text("messageID");
-        let own = messages.remove(&id).unwrap_or_default();
-        let own = own.iter().map(|row| {
+        let revert = json_in(&row, "revert");
+        let mut session = Written {
+            first: out.items().len(),
+            reverted: Object::read(&revert).text("messageID"),
+            ..Written::default()
+        };
+        for row in messages
+            .remove(&id)
+            .unwrap_or_default()
+            .into_iter()
+            .map(Object::read)
+        {
             let id = row.text("id");
-            let parts = parts.remove(&id).unwrap_or_default().into_iter();
-            let part = |row: Object<'_>| (row.number("number").unwrap_or(0), row.text("data"));
-            Message {
-                info: row.text("data"),
-                parts: parts.map(part).collect(),
-                id,
-            }
-        });
-        write(&own.collect::<Vec<_>>(), &reverted, &mut out);
-    }
-    out.finish()
-}
-
-/// Longer parts, in bytes, are neither the beginning nor the end of a step.
-const LONGEST_MARK: usize = 4096;
-
-struct Message {
-    id: String,
-    info: String,
-    /// Each with its line or the number of its row.
-    parts: Vec<(u64, String)>,
-}
-
-impl Message {
-    fn exported(message: &Object<'_>, line: u64) -> Self {
-        let parts = message.list("parts").into_iter();
-        Self {
-            id: message.object("info").text("id"),
-            info: message.get("info").unwrap_or_default().to_owned(),
-            parts: parts.map(|part| (line, part.to_owned())).collect(),
+            let parts = parts.remove(&id).unwrap_or_default();
+            let parts = parts
+                .into_iter()
+                .map(|row| out.shorten(row, rows.place_of(row)));
+            let parts: Vec<_> = parts.collect();
+            let parts: Vec<_> = parts.iter().map(|row| Object::read(row)).collect();
+            let parts = parts
+                .iter()
+                .map(|row| (row.number("number").unwrap_or(0), json_in(row, "data")));
+            let parts: Vec<_> = parts.collect();
+            let parts: Vec<Row<'_>> = parts
+                .iter()
+                .map(|(number, part)| (*number, &**part))
+                .collect();
+            session.add(id, &Object::read(&json_in(&row, "data")), &parts, &mut out);
         }
+        session.finish(&mut out);
     }
+    out.finish_from(rows.clone())
 }
 
-/// Writes the messages of a session. Those from `reverted` on were taken back: they are no longer sent.
-fn write(messages: &[Message], reverted: &str, out: &mut Transcript) {
-    let first = out.items().len();
-    let mut places = HashMap::new();
-    let mut last_mark = first;
-    let mut taken_back = None;
-    for message in messages {
+/// A part of a message, with its line or the number of its row.
+type Row<'a> = (u64, &'a str);
+
+/// What was written of a session.
+#[derive(Default)]
+struct Written {
+    /// Where its items begin.
+    first: usize,
+    /// Where those of each message begin.
+    places: HashMap<String, usize>,
+    /// Where those begin that the next summary leaves.
+    last_mark: usize,
+    /// The message from which on all were taken back: they are no longer sent.
+    reverted: String,
+    taken_back: Option<usize>,
+}
+
+impl Written {
+    fn add(&mut self, id: String, info: &Object<'_>, parts: &[Row<'_>], out: &mut Transcript) {
         let place = out.items().len();
-        places.insert(&*message.id, place);
-        if !reverted.is_empty() && message.id == reverted {
-            taken_back = Some(place);
+        if !self.reverted.is_empty() && id == self.reverted {
+            self.taken_back = Some(place);
         }
-        let info = Object::read(&message.info);
+        self.places.insert(id, place);
         let is_reply = info.text("role") == "assistant";
-        let mut mark = message
-            .parts
+        let mark = parts
             .iter()
-            .map(|(_, part)| Object::read(part))
-            .rev();
-        let mark = mark.find(|part| part.text("type") == "compaction");
-        if let Some(mark) = mark {
-            last_mark = places
-                .get(&*mark.text("tail_start_id"))
-                .copied()
-                .unwrap_or(place);
+            .rfind(|(_, part)| kind_of(part) == "compaction");
+        if let Some((_, mark)) = mark {
+            let tail = Object::read(mark).text("tail_start_id");
+            self.last_mark = self.places.get(&tail).copied().unwrap_or(place);
         }
         match is_reply {
-            true => write_reply(&info, &message.parts, out),
-            false => write_message(&info, &message.parts, out),
+            true => write_reply(info, parts, out),
+            false => write_message(info, parts, out),
         }
         out.forget();
         let is_summary = info.is_true("summary") && info.has("finish") && !info.has("error");
         if is_reply && is_summary {
-            set(
-                &mut out.items()[first..last_mark.max(first)],
-                Flags::COMPACTED,
-            );
+            let until = self.last_mark.max(self.first);
+            set(&mut out.items()[self.first..until], Flags::COMPACTED);
         }
     }
-    if let Some(place) = taken_back {
-        set(&mut out.items()[place..], Flags::COMPACTED);
+
+    fn finish(self, out: &mut Transcript) {
+        if let Some(place) = self.taken_back {
+            set(&mut out.items()[place..], Flags::COMPACTED);
+        }
     }
+}
+
+/// The type of a part.
+fn kind_of(part: &str) -> String {
+    Object::read(part).text("type")
 }
 
 fn set(items: &mut [crate::session::Item], flag: Flags) {
@@ -174,12 +197,11 @@ fn set(items: &mut [crate::session::Item], flag: Flags) {
     }
 }
 
-fn write_message(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcript) {
+fn write_message(info: &Object<'_>, parts: &[Row<'_>], out: &mut Transcript) {
     for (number, json) in parts {
         let time = info.object("time");
         let head = Head::new(*number).at(time.get("created"));
-        let json = out.shorten(json);
-        let part = Object::read(&json);
+        let part = Object::read(json);
         let content = match &*part.text("type") {
             "text" if !part.is_true("ignored") => Part::Text(part.text("text")),
             "file" => match part.text("url") {
@@ -196,7 +218,7 @@ fn write_message(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcrip
     }
 }
 
-fn write_reply(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcript) {
+fn write_reply(info: &Object<'_>, parts: &[Row<'_>], out: &mut Transcript) {
     let first = out.items().len();
     let model = info.text("modelID");
     let time = info.object("time");
@@ -207,8 +229,7 @@ fn write_reply(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcript)
         out.begin_reply();
         for (place, json) in step {
             number = *place;
-            let json = out.shorten(json);
-            let part = Object::read(&json);
+            let part = Object::read(json);
             let head = Head::new(number).at(time.get("created"));
             let head = head.of_model(&model).spent(spent);
             let before = out.items().len();
@@ -255,18 +276,15 @@ fn write_reply(info: &Object<'_>, parts: &[(u64, String)], out: &mut Transcript)
 }
 
 /// A request and what came of it: parts of a message.
-type Step<'a> = &'a [(u64, String)];
+type Step<'a> = &'a [Row<'a>];
 
 /// The steps of a reply, each with what it took. The message has the tokens of its last step and the costs of all,
 /// which count where no step has its own.
 fn steps_of<'a>(info: &Object<'_>, parts: Step<'a>) -> Vec<(Step<'a>, Spent)> {
-    let is_of_type = |json: &str, kind: &str| {
-        json.len() < LONGEST_MARK && Object::read(json).text("type") == kind
-    };
-    let steps = parts.chunk_by(|_, (_, next)| !is_of_type(next, "step-start"));
+    let steps = parts.chunk_by(|_, (_, next)| kind_of(next) != "step-start");
     let spent = |step: Step<'a>| {
         let mut parts = step.iter().rev();
-        let (_, end) = parts.find(|(_, json)| is_of_type(json, "step-finish"))?;
+        let (_, end) = parts.find(|(_, json)| kind_of(json) == "step-finish")?;
         Some(spent_in(&Object::read(end)))
     };
     let mut steps: Vec<_> = steps.map(|step| (step, spent(step))).collect();
@@ -448,9 +466,33 @@ mod tests {
                 row(serde_json::json!({"number":8,"message_id":"m2","data":part})),
             ],
         ];
-        let sessions = read_tables(&rows).unwrap().sessions;
+        let sessions = read_tables(&Arc::new(rows.to_vec().into()))
+            .unwrap()
+            .sessions;
         let found = sessions.iter().map(|one| (&*one.label, one.active));
         assert_eq!(found.collect::<Vec<_>>(), [("One (a)", true), ("b", false)]);
         assert_eq!(sessions[0].records[0].number, 7);
+    }
+
+    #[test]
+    fn long_texts_of_a_database_are_taken_from_its_rows() {
+        let long = "a\"b\\\n".repeat(400);
+        let data = r#"{"role":"assistant","time":{"created":1}}"#;
+        let state = serde_json::json!({"status":"completed","input":{"text":long},"output":long});
+        let part = serde_json::json!({"type":"tool","callID":"c1","tool":"write","state":state});
+        let rows = vec![
+            vec![r#"{"id":"a","title":""}"#.to_owned()],
+            vec![format!(r#"{{"id":"m1","session_id":"a","data":{data}}}"#)],
+            vec![format!(r#"{{"number":7,"message_id":"m1","data":{part}}}"#)],
+        ];
+        let session = &read_tables(&Arc::new(rows.into())).unwrap().sessions[0];
+        let item = |place: usize| -> serde_json::Value {
+            let bytes = session.bytes(&session.items[place]).unwrap();
+            serde_json::from_slice(&bytes).unwrap()
+        };
+        let arguments = item(0)["arguments"].as_str().unwrap().to_owned();
+        let arguments: serde_json::Value = serde_json::from_str(&arguments).unwrap();
+        assert_eq!(arguments["text"], long);
+        assert_eq!(item(1)["output"], long);
     }
 }

@@ -517,9 +517,37 @@ impl Trace {
 /// How deep spans are followed to those around them.
 const NESTED: usize = 256;
 
+/// What was said in a trace so far.
+#[derive(Default)]
+struct History {
+    messages: Vec<Value>,
+    /// The places of the last messages with the calls of these ids, and with their results.
+    asked: HashMap<String, usize>,
+    answered: HashMap<String, usize>,
+}
+
+impl History {
+    fn push(&mut self, message: Value) {
+        let place = self.messages.len();
+        for call in list(&message, "tool_calls") {
+            self.asked.insert(text(call, &["id"]).to_owned(), place);
+        }
+        let answered = text(&message, &["tool_call_id"]);
+        self.answered.insert(answered.to_owned(), place);
+        self.messages.push(message);
+    }
+
+    /// Whether a call was asked for that has no result.
+    fn awaits(&self, id: &str) -> bool {
+        let answered = self.answered.get(id);
+        let asked = self.asked.get(id);
+        asked.is_some_and(|asked| answered.is_none_or(|answered| answered < asked))
+    }
+}
+
 /// Adds what the spans asked and got; whether they asked anything.
 fn push_calls(exchanges: &mut Exchanges, spans: &[Span]) -> bool {
-    let mut history: Vec<Value> = Vec::new();
+    let mut history = History::default();
     let (mut trace, mut sent_before, mut place) = (None, 0, (0, 0));
     let mut has_calls = false;
     for (number, span) in spans.iter().enumerate() {
@@ -528,8 +556,8 @@ fn push_calls(exchanges: &mut Exchanges, spans: &[Span]) -> bool {
             exchanges.push_tool_run(&tool_id(span), &tool_name(span), run);
         }
         if trace.replace(&span.trace) != Some(&span.trace) {
-            tell_rest(exchanges, &history, sent_before, place);
-            history.clear();
+            tell_rest(exchanges, &history.messages, sent_before, place);
+            history = History::default();
             sent_before = 0;
         }
         place = span.place;
@@ -539,9 +567,10 @@ fn push_calls(exchanges: &mut Exchanges, spans: &[Span]) -> bool {
                 replied,
                 goes_on,
             })) => {
-                let (input, reply) = history.split_at(history.len() - replied);
+                let messages = &history.messages;
+                let (input, reply) = messages.split_at(messages.len() - replied);
                 exchanges.push_chat(&call, input, Some(reply), goes_on && sent_before > 0);
-                sent_before = history.len();
+                sent_before = messages.len();
                 has_calls = true;
             }
             Ok(None) => {}
@@ -551,7 +580,7 @@ fn push_calls(exchanges: &mut Exchanges, spans: &[Span]) -> bool {
             }
         }
     }
-    tell_rest(exchanges, &history, sent_before, place);
+    tell_rest(exchanges, &history.messages, sent_before, place);
     has_calls
 }
 
@@ -579,7 +608,7 @@ struct SpanCall {
 fn model_call(
     span: &Span,
     later: &[Span],
-    history: &mut Vec<Value>,
+    history: &mut History,
 ) -> Result<Option<SpanCall>, String> {
     if span.is_tool() {
         add_result(span, history);
@@ -600,7 +629,9 @@ fn model_call(
     }
     let goes_on = input.is_null();
     if !goes_on {
-        *history = chat_messages(&input, "user");
+        *history = History::default();
+        let messages = chat_messages(&input, "user").into_iter();
+        messages.for_each(|message| history.push(message));
     }
     let error = span.error().filter(|_| output.is_null());
     let mut output = chat_messages(&named_calls(output), "assistant");
@@ -632,7 +663,7 @@ fn model_call(
         ..ModelCall::default()
     };
     let replied = output.len();
-    history.extend(output);
+    output.into_iter().for_each(|message| history.push(message));
     Ok(Some(SpanCall {
         call,
         replied,
@@ -689,16 +720,9 @@ fn tool_id(span: &Span) -> String {
 }
 
 /// Adds what a tool gave to a history whose spans do not say it.
-fn add_result(span: &Span, history: &mut Vec<Value>) {
+fn add_result(span: &Span, history: &mut History) {
     let id = tool_id(span);
-    let asks = |message: &Value| {
-        list(message, "tool_calls")
-            .iter()
-            .any(|call| call["id"] == id.as_str())
-    };
-    let answers = |message: &Value| message["tool_call_id"] == id.as_str();
-    let asked = history.iter().rposition(asks);
-    if asked.is_some_and(|asked| !history[asked..].iter().any(answers)) {
+    if history.awaits(&id) {
         let recorded = span.text(&[
             "gen_ai.tool.call.result",
             "gen_ai.output",

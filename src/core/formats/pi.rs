@@ -5,8 +5,9 @@
 //! Version 1 has no ids and is linear. What a reply that failed or was aborted says is not sent again, so its calls
 //! need no result. OpenClaw keeps the same entries in the rows of a database since September 2026.
 
+use super::tables::{Query, Rows, Tables, json_in};
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
-use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
+use super::{Contents, Document, Format, Reading, Records, Sample, agents_sqlite};
 use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::Object;
@@ -34,18 +35,22 @@ pub(super) const DATABASE: Format = Format {
         if is_own { 100 } else { 0 }
     },
     reading: Reading::Tables(Tables {
-        queries: &[
-            "SELECT rowid AS number, session_id, event_json FROM transcript_events ORDER BY session_id, seq",
-        ],
+        queries: &[Query {
+            sql: "SELECT rowid AS number, session_id, seq, event_json FROM transcript_events",
+            order: &["session_id", "seq"],
+            json: &["event_json"],
+        }],
         read: read_tables,
     }),
 };
 
-fn read_tables(rows: &[Vec<String>]) -> Result<Contents, SourceError> {
+fn read_tables(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
     let mut read = Transcript::new(DATABASE.id, DATABASE.dialect);
     let mut sessions: Vec<(String, usize)> = Vec::new();
-    for row in rows.iter().flatten().map(|row| Object::read(row)) {
-        let (session, event) = (row.text("session_id"), row.text("event_json"));
+    for row in rows.of(0) {
+        let row = read.shorten(row, rows.place_of(row));
+        let row = Object::read(&row);
+        let (session, event) = (row.text("session_id"), json_in(&row, "event_json"));
         let number = row.number("number").unwrap_or_default();
         if sessions.last().is_none_or(|(last, _)| *last != session) {
             sessions.push((session, 0));
@@ -54,8 +59,9 @@ fn read_tables(rows: &[Vec<String>]) -> Result<Contents, SourceError> {
             *entries += 1;
         }
         write_entry(&mut read, &Object::read(&event), number);
+        read.forget();
     }
-    let entries = read.into_entries();
+    let entries = read.into_entries(rows.clone());
     let mut out = entries.transcript(&DATABASE);
     let mut rest = &entries.all[..];
     for (session, count) in &sessions {
@@ -408,15 +414,16 @@ mod tests {
     #[test]
     fn rows_of_a_database_are_the_same_entries() {
         let row = |session: &str, number: u64, event: &str| {
-            let row =
-                serde_json::json!({"number": number, "session_id": session, "event_json": event});
-            row.to_string()
+            format!(r#"{{"number":{number},"session_id":"{session}","event_json":{event}}}"#)
         };
         let rows = [USER, CALL, RESULT].iter().zip(1..);
         let rows: Vec<String> = rows
             .map(|(event, number)| row("s1", number, event))
             .collect();
-        let contents = read_tables(&[[rows, vec![row("s2", 9, USER)]].concat()]).unwrap();
+        let contents = read_tables(&Arc::new(
+            vec![[rows, vec![row("s2", 9, USER)]].concat()].into(),
+        ))
+        .unwrap();
         let found = contents
             .sessions
             .iter()

@@ -340,14 +340,19 @@ impl Transcript {
         &mut self.fragment.items
     }
 
-    pub(super) fn finish(mut self) -> Result<Contents, SourceError> {
-        let source = std::mem::take(&mut self.fragment.text).into_source(&no_file());
+    pub(super) fn finish(self) -> Result<Contents, SourceError> {
+        self.finish_from(no_file())
+    }
+
+    /// The sessions, whose long texts are in `file`.
+    pub(super) fn finish_from(mut self, file: Arc<dyn Source>) -> Result<Contents, SourceError> {
+        let source = std::mem::take(&mut self.fragment.text).into_source(&file);
         self.finish_in(&source)
     }
 
-    /// What was added so far as the entries that it was begun with.
-    pub(super) fn into_entries(self) -> Entries {
-        Entries::new(self.fragment, &no_file())
+    /// What was added so far as the entries that it was begun with; long texts are in `file`.
+    pub(super) fn into_entries(self, file: Arc<dyn Source>) -> Entries {
+        Entries::new(self.fragment, &file)
     }
 
     fn finish_in(mut self, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
@@ -359,12 +364,12 @@ impl Transcript {
         Ok(contents.after(problems))
     }
 
-    /// JSON without its long strings, which are put back where it is written.
-    pub(super) fn shorten<'a>(&mut self, json: &'a str) -> Cow<'a, str> {
+    /// JSON without its long strings, which are put back where it is written. `place` is where the file has it.
+    pub(super) fn shorten<'a>(&mut self, json: &'a str, place: Option<u64>) -> Cow<'a, str> {
         if json.len() < LONG || !bad_strings(json.as_bytes()).is_empty() {
             return Cow::Borrowed(json);
         }
-        match shortened(json.as_bytes(), None, self.long.len()) {
+        match shortened(json.as_bytes(), place, self.long.len()) {
             (Cow::Owned(short), long) => {
                 self.long.extend(long);
                 Cow::Owned(lossy_text(&short).into_owned())

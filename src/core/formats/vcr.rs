@@ -3,13 +3,16 @@
 //! Each interaction is a request and a response. Bodies are text, packed bytes, or what a serialiser parsed from
 //! them (`parsed_body`).
 
-use super::http_exchanges::{Exchanges, HttpExchange};
+use super::http_exchanges::{Body, Exchanges, HttpExchange};
 use super::messages::{Place, document};
 use super::{Contents, Format, Layout, Reading, Sample};
-use crate::session::{Dialect, ProblemKind, Source, SourceError};
+use crate::json::{bad_strings, display_text, lossy_text, string_end};
+use crate::session::{Dialect, ProblemKind, Source, SourceError, Span};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The row of this format. The dialect is that of the recorded provider.
@@ -45,7 +48,8 @@ fn sniff(sample: &Sample<'_>) -> u8 {
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     let mut exchanges = Exchanges::default();
-    let text = String::from_utf8_lossy(bytes);
+    let text = lossy_text(bytes);
+    let mut bodies = LongBodies::default();
     let (cassette, lines) = match text.trim_start().starts_with('{') {
         true => {
             let cassette = document(text.as_bytes(), |at, kind| exchanges.report(at, kind));
@@ -56,7 +60,8 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
         }
         false => {
             let mut reader = YamlReader::default();
-            let ending = reader.read(&text);
+            let short = bodies.take_from(&text);
+            let ending = reader.read(&short, &bodies);
             let (cassette, lines) = reader.finish();
             if let Err((line, reason)) = ending {
                 let reason = format!("YAML: {reason}; what comes before it is shown");
@@ -82,8 +87,8 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
         }
         exchanges.push(&HttpExchange {
             url: url.unwrap_or_default(),
-            request: body(request),
-            response: body(response),
+            request: bodies.body(request),
+            response: bodies.body(response),
             status: status_of(response),
             headers: [&request["headers"], &response["headers"]],
             sent: Value::Null,
@@ -125,6 +130,125 @@ fn missing_at_end(cassette: &Value) -> Option<String> {
 
 fn body(side: &Value) -> &Value {
     side.get("parsed_body").unwrap_or(&side["body"])
+}
+
+/// Long bodies in double quotes, each on the line of its key: they are left out of what is read as YAML. A body that
+/// is spelled as JSON does not allow stays.
+#[derive(Default)]
+struct LongBodies<'a> {
+    text: &'a str,
+    /// Their insides.
+    places: Vec<Span>,
+}
+
+/// How long such bodies are.
+const LONG: usize = 512;
+/// What stands around the number of a body that was left out: a character that no text has (of the private use area).
+const MARK: char = '\u{f8ff}';
+
+impl<'a> LongBodies<'a> {
+    /// Notes those of a text, and gives the text without them.
+    fn take_from(&mut self, text: &'a str) -> Cow<'a, str> {
+        self.text = text;
+        let mut mark = [0; 4];
+        if memchr::memmem::find(text.as_bytes(), MARK.encode_utf8(&mut mark).as_bytes()).is_some() {
+            return Cow::Borrowed(text);
+        }
+        let (mut short, mut copied, mut start) = (String::new(), 0, 0);
+        for end in memchr::memchr_iter(b'\n', text.as_bytes()) {
+            let line = &text[start..end];
+            if let Some(inside) = long_body(line) {
+                let inside = start + inside.start..start + inside.end;
+                short.push_str(&text[copied..inside.start]);
+                short.push_str(&format!("{MARK}{}{MARK}", self.places.len()));
+                copied = inside.end;
+                self.places.push(Span::within(0, inside));
+            }
+            start = end + 1;
+        }
+        short.push_str(&text[copied..]);
+        Cow::Owned(short)
+    }
+
+    /// The body of a request or of a response.
+    fn body<'v>(&self, side: &'v Value) -> Body<'v>
+    where
+        'a: 'v,
+    {
+        let body = body(side);
+        let text = body.get("string").unwrap_or(body);
+        let Some(at) = text.as_str().and_then(|text| self.place(text)) else {
+            return body.into();
+        };
+        if body.get("encoding").is_some() {
+            let text = display_text(self.inside(at).as_bytes());
+            return Body::Parsed(Cow::Owned(
+                json!({ "string": text, "encoding": body["encoding"] }),
+            ));
+        }
+        Body::Quoted {
+            text: self.text.as_bytes(),
+            at,
+        }
+    }
+
+    fn inside(&self, at: Span) -> &'a str {
+        &self.text[at.start as usize..at.end as usize]
+    }
+
+    /// The place of a body that a text is nothing but the mark of.
+    fn place(&self, text: &str) -> Option<Span> {
+        let number = text.strip_prefix(MARK)?.strip_suffix(MARK)?;
+        self.places.get(number.parse::<usize>().ok()?).copied()
+    }
+
+    /// A scalar as it is without marks: what looks like a body may be a line of a text, or stand elsewhere.
+    fn whole<'t>(&self, text: &'t str, style: ScalarStyle, is_body: bool) -> Cow<'t, str> {
+        if self.places.is_empty() || !text.contains(MARK) {
+            return Cow::Borrowed(text);
+        }
+        if style == ScalarStyle::DoubleQuoted
+            && let Some(at) = self.place(text)
+        {
+            return match is_body {
+                true => Cow::Borrowed(text),
+                false => Cow::Owned(display_text(self.inside(at).as_bytes()).into_owned()),
+            };
+        }
+        let mut whole = String::new();
+        for piece in text.split_inclusive(MARK) {
+            let number = piece
+                .strip_suffix(MARK)
+                .and_then(|number| number.parse::<usize>().ok());
+            match number.and_then(|number| self.places.get(number)) {
+                Some(at) => {
+                    let spelled = self.inside(*at);
+                    match style {
+                        ScalarStyle::SingleQuoted => whole.push_str(&spelled.replace("''", "'")),
+                        _ => whole.push_str(spelled),
+                    }
+                }
+                None => whole.push_str(piece.trim_end_matches(MARK)),
+            }
+        }
+        Cow::Owned(whole)
+    }
+}
+
+/// The inside of the quotes after `body: ` or `string: ` on a line, where it is long.
+fn long_body(line: &str) -> Option<Range<usize>> {
+    let line = line.trim_end_matches('\r');
+    if line.len() < LONG {
+        return None;
+    }
+    let key = line.trim_start_matches([' ', '-']);
+    let value = key
+        .strip_prefix("body: \"")
+        .or(key.strip_prefix("string: \""))?;
+    let start = line.len() - value.len();
+    let inside = start..line.len() - 1;
+    let is_whole = string_end(line.as_bytes(), start - 1) == Ok(line.len());
+    (is_whole && bad_strings(line[start - 1..].as_bytes()).is_empty()).then_some(inside)
 }
 
 /// `{"code": 400, ..}`, or the code alone; in YAML a number, in some libraries' JSON a text.
@@ -169,7 +293,7 @@ struct Open {
 
 impl YamlReader {
     /// Reads the first document; an error has its line.
-    fn read(&mut self, text: &str) -> Result<(), (usize, String)> {
+    fn read(&mut self, text: &str, bodies: &LongBodies<'_>) -> Result<(), (usize, String)> {
         let mut parser = Parser::new_from_str(text);
         while let Some(event) = parser.next_event() {
             let (event, span) =
@@ -181,6 +305,7 @@ impl YamlReader {
                 Event::SequenceStart(anchor, _) => self.begin(json!([]), anchor, line)?,
                 Event::MappingEnd | Event::SequenceEnd => self.end(),
                 Event::Scalar(text, style, anchor, tag) => {
+                    let text = bodies.whole(&text, style, self.is_at_body());
                     let value = scalar(&text, style, tag.as_deref());
                     self.put(value, anchor);
                 }
@@ -196,6 +321,13 @@ impl YamlReader {
             }
         }
         Ok(())
+    }
+
+    /// Whether the next value is the body of a request or a response, or its text.
+    fn is_at_body(&self) -> bool {
+        let keys = self.open.iter().skip(3).map(|open| open.key.as_deref());
+        let keys: Vec<_> = keys.collect();
+        matches!(keys[..], [Some("body")] | [Some("body"), Some("string")])
     }
 
     fn begin(&mut self, value: Value, anchor: usize, line: usize) -> Result<(), (usize, String)> {

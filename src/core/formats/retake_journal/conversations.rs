@@ -25,11 +25,11 @@ pub(in crate::formats) fn assemble_conversations(
     fragment: Fragment,
     source: &Arc<dyn Source>,
 ) -> Result<Contents, SourceError> {
-    let (mut parts, problems) = parts(&fragment);
-    // An exchange is written when all of its reply has passed, which may be after the next one that
-    // its client began meanwhile.
-    parts.sort_by_key(|part| part.heard.number);
-    let mut conversations = Conversations::default();
+    let (parts, problems) = parts(&fragment);
+    let mut conversations = Conversations {
+        bases: parts.iter().filter_map(|part| part.request.base).collect(),
+        ..Conversations::default()
+    };
     let shares = parts.iter().any(|part| part.heard.continues.is_some());
     let mut reader = Reader::new(source, &fragment, shares);
     let ended: HashSet<u32> = parts
@@ -47,7 +47,7 @@ pub(in crate::formats) fn assemble_conversations(
             .any(Part::has_items);
         let is_repeated = !part.heard.has_ended && (ended.contains(&part.heard.number) || !is_last);
         if !is_repeated && part.has_items() {
-            conversations.take(part, &fragment, &mut reader)?;
+            conversations.take(place, &parts, &fragment, &mut reader)?;
         }
     }
     let names = Arc::new(fragment.names);
@@ -72,7 +72,10 @@ struct Part {
 impl Part {
     /// Whether anything of its bodies was recorded.
     fn has_items(&self) -> bool {
-        self.request.items().next().is_some() || !self.reply.items.is_empty()
+        let mut request = self.request.stretches.iter();
+        let is_asked =
+            self.request.base.is_some() || request.any(|(stretch, _)| !stretch.items.is_empty());
+        is_asked || !self.reply.items.is_empty()
     }
 }
 
@@ -80,6 +83,8 @@ impl Part {
 /// place in the body.
 #[derive(Debug, Clone, Default)]
 struct Request {
+    /// The exchange whose whole request comes before the stretches, by its place.
+    base: Option<usize>,
     stretches: Vec<(Stretch, u64)>,
     /// Bytes of the body.
     length: u64,
@@ -89,45 +94,70 @@ impl Request {
     /// A recorded request, or the new elements of one that stand so far from the beginning of its body.
     fn new(stretch: Stretch, recorded: Span, place: u64) -> Self {
         Self {
+            base: None,
             stretches: vec![(stretch, place.wrapping_sub(recorded.start))],
             length: recorded.len(),
         }
     }
 
-    /// The request that goes on from this one with new elements.
-    fn continued(&self, base: RequestBase, new: Self, fragment: &Fragment) -> Option<Self> {
-        let after = self.length.checked_sub(base.after)?;
+    /// The request that goes on from that of an exchange with new elements.
+    fn continued(
+        exchange: usize,
+        base: RequestBase,
+        new: Self,
+        parts: &[Part],
+        fragment: &Fragment,
+    ) -> Option<Self> {
+        let earlier = &parts[exchange].request;
+        let after = earlier.length.checked_sub(base.after)?;
+        let length = base.before + new.length + base.after;
+        if base.before >= after {
+            return Some(Self {
+                base: Some(exchange),
+                length,
+                ..new
+            });
+        }
         let is_replaced = |place: &usize, shift: u64| {
             let at = fragment.items[*place].span.start.wrapping_add(shift);
             (base.before..after).contains(&at)
         };
-        let mut continued = Self {
-            stretches: Vec::with_capacity(self.stretches.len() + 1),
-            length: base.before + new.length + base.after,
-        };
-        for (Stretch { items, facts }, shift) in &self.stretches {
-            let replaced = items.clone().find(|place| is_replaced(place, *shift));
+        let mut stretches = Vec::new();
+        for (Stretch { items, facts }, shift) in stretches_of(exchange, parts) {
+            let replaced = items.clone().find(|place| is_replaced(place, shift));
             let end = replaced.unwrap_or(items.end);
-            let goes_on = |(at, fact): &&(u32, Fact)| {
-                *at as usize <= end && !matches!(fact, Fact::RequestEnds)
-            };
-            let facts_kept = fragment.facts[facts.clone()].iter().take_while(goes_on);
-            let facts = facts.start..facts.start + facts_kept.count();
             let items = items.start..end;
-            continued.stretches.push((Stretch { items, facts }, *shift));
+            let facts = facts_before(end, facts, fragment);
+            stretches.push((Stretch { items, facts }, shift));
             if replaced.is_some() {
                 break;
             }
         }
-        continued.stretches.extend(new.stretches);
-        Some(continued)
+        stretches.extend(new.stretches);
+        Some(Self {
+            base: None,
+            stretches,
+            length,
+        })
     }
+}
 
-    fn items(&self) -> impl Iterator<Item = usize> {
-        self.stretches
-            .iter()
-            .flat_map(|(stretch, _)| stretch.items.clone())
-    }
+/// The facts of a stretch up to an item of it, as far as the request has not ended.
+fn facts_before(end: usize, facts: Range<usize>, fragment: &Fragment) -> Range<usize> {
+    let goes_on =
+        |(at, fact): &&(u32, Fact)| *at as usize <= end && !matches!(fact, Fact::RequestEnds);
+    let kept = fragment.facts[facts.clone()].iter().take_while(goes_on);
+    facts.start..facts.start + kept.count()
+}
+
+/// The stretches of a request from its beginning, also those of the requests that it goes on from.
+fn stretches_of(exchange: usize, parts: &[Part]) -> Vec<(Stretch, u64)> {
+    let chain = std::iter::successors(Some(exchange), |one| parts[*one].request.base);
+    let mut all: Vec<_> = chain
+        .flat_map(|one| parts[one].request.stretches.iter().rev().cloned())
+        .collect();
+    all.reverse();
+    all
 }
 
 /// A stretch of items, with the facts that were noted in it.
@@ -141,6 +171,9 @@ struct Stretch {
 /// problems are requests whose beginning is not in the file.
 fn parts(fragment: &Fragment) -> (Vec<Part>, Vec<Problem>) {
     let mut parts = stretches(fragment);
+    // An exchange is written when all of its reply has passed, which may be after the next one that
+    // its client began meanwhile.
+    parts.sort_by_key(|part| part.heard.number);
     let mut problems = Vec::new();
     let mut requests: HashMap<u32, usize> = HashMap::new();
     for index in 0..parts.len() {
@@ -148,9 +181,8 @@ fn parts(fragment: &Fragment) -> (Vec<Part>, Vec<Problem>) {
         if let Some(base) = heard.continues {
             let new = parts[index].request.clone();
             let continued = requests.get(&base.exchange).and_then(|earlier| {
-                let earlier: &Part = &parts[*earlier];
-                let request = earlier.request.continued(base, new, fragment)?;
-                Some((request, earlier.heard.earlier))
+                let request = Request::continued(*earlier, base, new, &parts, fragment)?;
+                Some((request, parts[*earlier].heard.earlier))
             });
             match continued {
                 Some((request, earlier)) => {
@@ -331,16 +363,37 @@ struct Conversations {
     at: HashMap<Meaning, Vec<usize>>,
     /// The conversations that the provider keeps, by their ids.
     kept: HashMap<u64, usize>,
+    /// The exchanges whose requests later ones go on from, and what those asked that were read.
+    bases: HashSet<usize>,
+    asked: HashMap<usize, Asked>,
 }
 
 impl Conversations {
     fn take(
         &mut self,
-        part: &Part,
+        exchange: usize,
+        parts: &[Part],
         fragment: &Fragment,
         reader: &mut Reader<'_>,
     ) -> Result<(), SourceError> {
-        let query = Asked::read(part, fragment, reader)?;
+        let part = &parts[exchange];
+        let whole = || {
+            let mut all = stretches_of(exchange, parts);
+            let repeated = all.len() - part.request.stretches.len();
+            for (stretch, _) in &mut all[..repeated] {
+                stretch.facts = facts_before(stretch.items.end, stretch.facts.clone(), fragment);
+            }
+            all
+        };
+        let base = part.request.base;
+        let known = base.and_then(|base| self.asked.remove(&base));
+        let base = base.filter(|_| known.is_some());
+        let (mut stretches, mut query) = match known {
+            Some(query) => (part.request.stretches.clone(), query),
+            None => (whole(), Asked::nothing(part.heard.dialect)),
+        };
+        let (mut repeated, compared) = (query.items, query.ends.len() - 1);
+        query.read(&stretches, fragment, reader)?;
         let found = self.find(part, &query);
         let (index, matched) = match found {
             Some((index, matched, end)) => {
@@ -355,10 +408,17 @@ impl Conversations {
             None => (self.begin(part), 0),
         };
         let conversation = &mut self.all[index];
-        let mut leaves_out: HashSet<usize> = part
-            .request
-            .items()
-            .take(query.stands_at[matched])
+        // What the last request of the conversation said is in it.
+        let is_next = base.is_some_and(|base| {
+            matched >= compared && conversation.last_number == parts[base].heard.number
+        });
+        if base.is_some() && !is_next {
+            (stretches, repeated) = (whole(), 0);
+        }
+        let mut leaves_out: HashSet<usize> = stretches
+            .iter()
+            .flat_map(|(stretch, _)| stretch.items.clone())
+            .take(query.stands_at[matched].saturating_sub(repeated))
             .collect();
         for (place, meaning) in &query.system {
             if !conversation.system.insert(*meaning) {
@@ -372,7 +432,7 @@ impl Conversations {
         }
         let first = conversation.history.items.len();
         let history = &mut conversation.history;
-        for (stretch, _) in &part.request.stretches {
+        for (stretch, _) in &stretches {
             history.take(stretch, fragment, &leaves_out);
         }
         if first > 0 {
@@ -448,6 +508,9 @@ impl Conversations {
         };
         conversation.ends = [asked_end, end, otherwise];
         self.place(index, &part.heard);
+        if self.bases.contains(&exchange) {
+            self.asked.insert(exchange, query);
+        }
         Ok(())
     }
 
@@ -590,7 +653,7 @@ impl Conversations {
 }
 
 /// The calls of a reply by their names: clients may give them ids.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Calls {
     /// What was said before the reply; `None` outside of one.
     before: Option<Meaning>,
@@ -617,7 +680,10 @@ impl Calls {
 }
 
 /// What a request says.
+#[derive(Debug)]
 struct Asked {
+    /// How many items it has.
+    items: usize,
     /// For each number of compared items how many items of the request these are, with those after them that
     /// need not be repeated.
     stands_at: Vec<usize>,
@@ -625,41 +691,49 @@ struct Asked {
     ends: Vec<Meaning>,
     /// The same where the last of them are calls, which count by their names; nothing where they are not.
     ends_by_name: Vec<Meaning>,
+    calls: Calls,
     /// The system texts: where they stand, and what they say.
     system: Vec<(usize, Meaning)>,
 }
 
 impl Asked {
+    fn nothing(dialect: Dialect) -> Self {
+        Self {
+            items: 0,
+            stands_at: vec![0],
+            ends: vec![Meaning::of(dialect.word().as_bytes())],
+            ends_by_name: vec![Meaning::NOTHING],
+            calls: Calls::default(),
+            system: Vec::new(),
+        }
+    }
+
+    /// Adds what these stretches say.
     fn read(
-        part: &Part,
+        &mut self,
+        stretches: &[(Stretch, u64)],
         fragment: &Fragment,
         reader: &mut Reader<'_>,
-    ) -> Result<Self, SourceError> {
-        let none = Meaning::of(part.heard.dialect.word().as_bytes());
-        let mut query = Self {
-            stands_at: vec![0],
-            ends: vec![none],
-            ends_by_name: vec![Meaning::NOTHING],
-            system: Vec::new(),
-        };
-        let mut calls = Calls::default();
-        for (count, place) in (1..).zip(part.request.items()) {
+    ) -> Result<(), SourceError> {
+        let items = stretches.iter();
+        for place in items.flat_map(|(stretch, _)| stretch.items.clone()) {
+            self.items += 1;
             let item = &fragment.items[place];
             if item.kind == Kind::System {
-                query.system.push((place, reader.text(place)?));
+                self.system.push((place, reader.text(place)?));
             } else if let Some(meaning) = reader.meaning(place)? {
-                let end = query.ends.last().copied().unwrap_or_default();
-                calls.take(end, item);
-                query.ends_by_name.push(calls.end);
-                query.ends.push(end.and(meaning));
-                query.stands_at.push(count);
-            } else if let Some(after) = query.stands_at.last_mut()
-                && query.ends.len() > 1
+                let end = self.ends.last().copied().unwrap_or_default();
+                self.calls.take(end, item);
+                self.ends_by_name.push(self.calls.end);
+                self.ends.push(end.and(meaning));
+                self.stands_at.push(self.items);
+            } else if let Some(after) = self.stands_at.last_mut()
+                && self.ends.len() > 1
             {
-                *after = count;
+                *after = self.items;
             }
         }
-        Ok(query)
+        Ok(())
     }
 
     fn all_system(&self) -> Meaning {

@@ -248,7 +248,10 @@ fn recording(format: &str, text: &str) -> Session {
             let crate::formats::Reading::Tables(tables) = hermes.unwrap().reading else {
                 panic!("{format} is a database");
             };
-            (tables.read)(&rows).unwrap().sessions.remove(0)
+            (tables.read)(&Arc::new(rows.to_vec().into()))
+                .unwrap()
+                .sessions
+                .remove(0)
         }
         _ => read(text),
     };
