@@ -87,15 +87,31 @@ impl LineStart {
             *self = Self::default();
             text = &text[end + 1..];
         }
-        let begins_character = |byte: &&u8| **byte & 0xc0 != 0x80;
-        self.characters += text.iter().filter(begins_character).count() as u64;
+        self.characters += characters(text);
         self.has_text |= !text.trim_ascii().is_empty();
     }
+}
+
+/// Characters that begin in a text. Sums that fit into a byte are added up sixteen at once.
+fn characters(text: &[u8]) -> u64 {
+    let begins = |byte: &u8| u8::from(byte & 0xc0 != 0x80);
+    let sums = text
+        .chunks(u8::MAX.into())
+        .map(|part| part.iter().map(begins).sum::<u8>());
+    sums.map(u64::from).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_are_counted_across_parts() {
+        for count in [0, 1, 100, 127, 128, 255, 256, 1000] {
+            let text = "aé日🦀".repeat(count);
+            assert_eq!(characters(text.as_bytes()), 4 * count as u64);
+        }
+    }
 
     #[test]
     fn lines_count_from_one_on_both_sides_of_a_block() {
