@@ -10,6 +10,7 @@ use memchr::memchr;
 pub use moment::{milliseconds, rfc3339};
 use std::borrow::Cow;
 use std::ops::Range;
+use wide::u8x16;
 
 mod complete;
 mod moment;
@@ -82,6 +83,13 @@ pub fn skip_whitespace(bytes: &[u8], mut at: usize) -> usize {
 pub fn string_end(bytes: &[u8], open: usize) -> Result<usize, JsonError> {
     let from = open + 1;
     let rest = bytes.get(from..).unwrap_or_default();
+    // Names and most values are short: they need no search.
+    if let Some(head) = rest.first_chunk() {
+        let closing = in_lane(head, b'"').trailing_zeros();
+        if closing < in_lane(head, b'\\').trailing_zeros() {
+            return Ok(from + closing as usize + 1);
+        }
+    }
     let Some(found) = memchr(b'"', rest) else {
         return Err(JsonError {
             at: bytes.len(),
@@ -112,9 +120,9 @@ fn escaped_end(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
     // 1 where the next byte is escaped.
     let mut carried = 0;
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-        let slashes = places(block, b'\\');
+        let (slashes, quotes) = (places(block, b'\\'), places(block, b'"'));
         let escaped = escaped_by(slashes, carried);
-        let closing = places(block, b'"') & !escaped;
+        let closing = quotes & !escaped;
         if closing != 0 {
             return Ok(at + closing.trailing_zeros() as usize + 1);
         }
@@ -139,17 +147,19 @@ fn escaped_end(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
 /// Which bytes of a block are this one.
 #[inline]
 fn places(block: &[u8; BLOCK], byte: u8) -> u64 {
-    // Not `block.map(…)`: it is left as calls for each byte where crates are not optimised as one, ten times as slow.
-    let mut same = [0; BLOCK];
-    for (is_same, one) in same.iter_mut().zip(block) {
-        *is_same = u8::from(*one == byte);
-    }
-    let (eights, _) = same.as_chunks();
-    let words = eights.iter().map(|eight| {
-        // Moves the lowest bits of eight bytes side by side into the highest byte.
-        u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
-    });
-    words.rev().fold(0, |places, word| places << 8 | word)
+    let (lanes, _) = block.as_chunks();
+    let lanes = lanes.iter().rev();
+    lanes.fold(0, |places, lane| {
+        places << LANE | u64::from(in_lane(lane, byte))
+    })
+}
+
+/// Bytes that the processor compares at once.
+const LANE: usize = 16;
+
+#[inline]
+fn in_lane(lane: &[u8; LANE], byte: u8) -> u32 {
+    u8x16::new(*lane).simd_eq(u8x16::splat(byte)).to_bitmask()
 }
 
 /// Which bytes of a block are escaped, by its backslashes.
@@ -396,7 +406,7 @@ pub enum SpellingError {
 /// The strings of a JSON text that are spelled as JSON does not allow, each with its quotes.
 pub fn bad_strings(text: &[u8]) -> Vec<(Range<usize>, SpellingError)> {
     let mut found = Vec::new();
-    if !may_hold_any(text) {
+    if Glance::at(text).is_clean() {
         return found;
     }
     let mut at = 0;
@@ -404,7 +414,7 @@ pub fn bad_strings(text: &[u8]) -> Vec<(Range<usize>, SpellingError)> {
         let Ok(end) = string_end(text, open) else {
             break;
         };
-        if let Some(bad) = bad_spelling(&text[open + 1..end - 1]) {
+        if let Some(bad) = Glance::at(&text[open + 1..end - 1]).error() {
             found.push((open..end, bad));
         }
         at = end;
@@ -430,46 +440,62 @@ pub fn respelled(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(new)
 }
 
-/// A quick look at the bytes alone: most texts hold nothing that needs the strings to be walked. Control
-/// characters may stand between strings, backslashes stand in strings only.
-fn may_hold_any(text: &[u8]) -> bool {
-    let has_control = |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | (*byte < 0x20));
-    text.chunks(4096).any(has_control)
-        || has_bad_escape(text)
-        || simdutf8::basic::from_utf8(text).is_err()
+/// What a quick look at the bytes of a text shows: most texts hold nothing that needs the strings to be walked.
+/// Control characters may stand between strings, backslashes stand in strings only.
+struct Glance {
+    has_control: bool,
+    has_bad_escape: bool,
+    is_utf8: bool,
 }
 
-/// What is wrong with the inside of a string.
-fn bad_spelling(inside: &[u8]) -> Option<SpellingError> {
-    if inside.iter().fold(false, |any, byte| any | (*byte < 0x20)) {
-        return Some(SpellingError::Control);
+impl Glance {
+    fn at(text: &[u8]) -> Self {
+        let look = |(has_control, all), byte: &u8| (has_control | (*byte < 0x20), all | byte);
+        let (has_control, all) = text.iter().fold((false, 0), look);
+        Self {
+            has_control,
+            has_bad_escape: has_bad_escape(text),
+            is_utf8: all < 0x80 || simdutf8::basic::from_utf8(text).is_ok(),
+        }
     }
-    if has_bad_escape(inside) {
-        return Some(SpellingError::Escape);
+
+    fn is_clean(&self) -> bool {
+        !self.has_control && !self.has_bad_escape && self.is_utf8
     }
-    std::str::from_utf8(inside)
-        .is_err()
-        .then_some(SpellingError::Encoding)
+
+    /// What is wrong with the text where it is the inside of a string.
+    fn error(&self) -> Option<SpellingError> {
+        match self {
+            Self {
+                has_control: true, ..
+            } => Some(SpellingError::Control),
+            Self {
+                has_bad_escape: true,
+                ..
+            } => Some(SpellingError::Escape),
+            Self { is_utf8, .. } => (!is_utf8).then_some(SpellingError::Encoding),
+        }
+    }
 }
 
 fn has_bad_escape(text: &[u8]) -> bool {
-    // Escapes stand close together, so that jumping from one to the next costs more than looking at every byte.
-    let mut at = 0;
+    let (mut at, mut carried) = (0, 0);
     while let Some(block) = text.get(at..).and_then(|rest| rest.first_chunk()) {
-        let (mut slashes, mut next) = (places(block, b'\\'), BLOCK);
-        while slashes != 0 {
-            let place = slashes.trailing_zeros() as usize;
-            let Some(length) = escape_length(&text[at + place..]) else {
+        let slashes = places(block, b'\\');
+        let escaped = escaped_by(slashes, carried);
+        // Most are line feeds and quotes.
+        let mut others = escaped & !(places(block, b'n') | places(block, b'"'));
+        while others != 0 {
+            let letter = at + others.trailing_zeros() as usize;
+            if escape_length(&text[letter - 1..]).is_none() {
                 return true;
-            };
-            if place + length >= BLOCK {
-                next = place + length;
-                break;
             }
-            slashes &= u64::MAX << (place + length);
+            others &= others - 1;
         }
-        at += next;
+        carried = (slashes & !escaped) >> (BLOCK - 1);
+        at += BLOCK;
     }
+    at -= usize::from(carried == 1);
     while let Some(place) = memchr::memchr(b'\\', text.get(at..).unwrap_or_default()) {
         match escape_length(&text[at + place..]) {
             Some(length) => at += place + length,

@@ -353,13 +353,25 @@ pub fn shareable_json(bytes: &[u8]) -> Vec<u8> {
     lines.flat_map(clean).collect()
 }
 
+/// Whether escapes of a JSON text may hide what is looked for without decoding: letters, signs and blanks, what `(?i)`
+/// takes for a `k` or an `s`, or that a flag begins. Others, as those of terminal colours, hide nothing.
+fn hides_letters(bytes: &[u8]) -> bool {
+    memchr::memmem::find_iter(bytes, b"\\u").any(|at| {
+        let rest = &bytes[at + 2..];
+        let digits = rest
+            .get(..4)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let letter = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        let is_sought = |letter| matches!(letter, 0x09..=0x0d | 0x20..0x7f | 0x17f | 0x212a);
+        letter.is_some_and(is_sought) || rest.get(4) == Some(&b'-')
+    })
+}
+
 /// What kinds of secrets a JSON text seems to hold, each once.
 pub fn kinds_in_json(bytes: &[u8]) -> Vec<String> {
-    // Escapes may hide anything; everything else is found without decoding.
-    let is_escaped = memchr::memmem::find(bytes, b"\\u").is_some();
     let text = simdutf8::basic::from_utf8(bytes);
     let is_clean = text.is_ok_and(|text| suspected(text) == Suspected::NONE);
-    if is_clean && !is_escaped {
+    if is_clean && !hides_letters(bytes) {
         return Vec::new();
     }
     let redactor = Redactor::default();

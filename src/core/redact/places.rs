@@ -255,7 +255,7 @@ impl<'a> DecodedText<'a> {
     ) -> Self {
         let own = bytes.get(inside.clone()).unwrap_or_default();
         if memchr::memchr(b'\\', own).is_none()
-            && let Ok(text) = std::str::from_utf8(own)
+            && let Ok(text) = simdutf8::basic::from_utf8(own)
         {
             return Self {
                 text: Cow::Borrowed(text),
@@ -268,7 +268,7 @@ impl<'a> DecodedText<'a> {
         while at < inside.end {
             let rest = &bytes[at..inside.end];
             let length = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
-            let end = match std::str::from_utf8(&rest[..length]) {
+            let end = match simdutf8::basic::from_utf8(&rest[..length]) {
                 Ok(run) => {
                     text.push_str(run);
                     places.extend((at..at + length).map(|at| outer.at(at)));

@@ -269,3 +269,20 @@ fn a_secret_ends_where_its_string_does_however_it_is_written() {
         );
     }
 }
+
+#[test]
+fn escapes_hide_no_secret() {
+    let key = "Ab3dE6gH".repeat(5);
+    for (content, kind) in [
+        (format!("\\u0073k-proj-{key}"), "openai key"),
+        (format!("\\u001b[31;sk-proj-{key}"), "openai key"),
+        (
+            "pass\\u0077ord\\u003d\\u0022hunter2-abc\\u0022".to_owned(),
+            "password",
+        ),
+        ("\\u001b[32mdone\\u001b[0m \\u2713".to_owned(), ""),
+    ] {
+        let text = format!(r#"{{"role":"user","content":"{content}"}}"#);
+        assert_eq!(kinds_in_json(text.as_bytes()).concat(), kind, "{content}");
+    }
+}
