@@ -5,6 +5,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use retake_core::safe_text::SafeText;
 use retake_core::session::{SIDE_CHAIN, Session};
+pub(crate) use retake_core::usage::model_name;
 use std::borrow::Cow;
 
 /// A moment in milliseconds since 1970 as the clocks of a zone show it.
@@ -34,24 +35,6 @@ pub(crate) fn label_for_people(label: &str) -> Cow<'_, str> {
         Some(number) => Cow::Owned(format!("sub-agent{number}")),
         None => Cow::Borrowed(label),
     }
-}
-
-/// A model without the date of its snapshot: `claude-sonnet-4-5` of `claude-sonnet-4-5-20250929`.
-pub(crate) fn model_name(model: &str) -> &str {
-    let is_date = |text: &str| {
-        let digits = text.bytes().filter(u8::is_ascii_digit).count();
-        digits == 8
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'-')
-    };
-    let lengths = ["-20250929".len(), "-2025-09-29".len()];
-    let cut = lengths.iter().find_map(|length| {
-        let (name, date) = model.split_at_checked(model.len().checked_sub(*length)?)?;
-        let date = date.strip_prefix('-')?;
-        (is_date(date) && date.starts_with("20") && !name.is_empty()).then_some(name)
-    });
-    cut.unwrap_or(model)
 }
 
 pub(crate) fn duration(ms: u64) -> String {

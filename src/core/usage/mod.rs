@@ -14,7 +14,7 @@ mod totals;
 mod turn;
 
 pub use order::UsageOrder;
-pub use prices::{Cost, ModelPrice, PriceError, Prices, RequestCost};
+pub use prices::{Cost, ModelPrice, PriceError, Prices, RequestCost, model_name};
 pub use record::working_folder;
 pub use timeline::{Activity, Bar, Lane, Timeline};
 pub use tokens::Tokens;

@@ -164,6 +164,8 @@ impl ModelPrice {
 #[derive(Debug, Clone, Default)]
 pub struct Prices {
     models: Arc<HashMap<String, ModelPrice>>,
+    /// Those of the user, which come first.
+    own: Arc<HashMap<String, ModelPrice>>,
 }
 
 /// Why a file of prices cannot be used, with the line.
@@ -184,6 +186,24 @@ struct PriceFile {
     models: HashMap<String, ModelPrice>,
 }
 
+/// A model without the date of its snapshot: `claude-sonnet-4-5` of `claude-sonnet-4-5-20250929`.
+pub fn model_name(model: &str) -> &str {
+    let is_date = |text: &str| {
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        digits == 8
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    let lengths = ["-20250929".len(), "-2025-09-29".len()];
+    let cut = lengths.iter().find_map(|length| {
+        let (name, date) = model.split_at_checked(model.len().checked_sub(*length)?)?;
+        let date = date.strip_prefix('-')?;
+        (is_date(date) && date.starts_with("20") && !name.is_empty()).then_some(name)
+    });
+    cut.unwrap_or(model)
+}
+
 /// How some programs name whose model it is.
 const OWNERS: [&str; 5] = ["anthropic/", "openai/", "google/", "gemini/", "models/"];
 
@@ -193,32 +213,47 @@ impl Prices {
         static TABLE: OnceLock<Prices> = OnceLock::new();
         // A test reads the table.
         let table = TABLE.get_or_init(|| {
-            Self::default()
-                .overridden(include_str!("prices.toml"))
-                .unwrap_or_default()
+            let models = models_of(include_str!("prices.toml")).unwrap_or_default();
+            Self {
+                models: Arc::new(models),
+                ..Self::default()
+            }
         });
         table.clone()
     }
 
     /// The same with what a file says instead or besides.
     pub fn overridden(mut self, file: &str) -> Result<Self, PriceError> {
-        let file: PriceFile = toml::from_str(file).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            PriceError {
-                line: file[..start.min(file.len())].matches('\n').count() + 1,
-                message: error.message().to_owned(),
-            }
-        })?;
-        Arc::make_mut(&mut self.models).extend(file.models);
+        Arc::make_mut(&mut self.own).extend(models_of(file)?);
         Ok(self)
     }
 
-    /// What is known of a model; nothing is concluded from names that are alike.
+    /// What is known of a model; nothing is concluded from names that are alike. What the user says of a model holds
+    /// for its dated snapshots.
     pub fn model(&self, name: &str) -> Option<&ModelPrice> {
         let bare = OWNERS.iter().find_map(|owner| name.strip_prefix(owner));
-        let bare = bare.and_then(|bare| self.models.get(bare));
-        self.models.get(name).or(bare)
+        let names = [Some(name), bare].into_iter().flatten();
+        let own = |name: &str| {
+            self.own
+                .get(name)
+                .or_else(|| self.own.get(model_name(name)))
+        };
+        let mut known = names.clone().filter_map(own);
+        known
+            .next()
+            .or_else(|| names.filter_map(|name| self.models.get(name)).next())
     }
+}
+
+fn models_of(file: &str) -> Result<HashMap<String, ModelPrice>, PriceError> {
+    let file: PriceFile = toml::from_str(file).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        PriceError {
+            line: file[..start.min(file.len())].matches('\n').count() + 1,
+            message: error.message().to_owned(),
+        }
+    })?;
+    Ok(file.models)
 }
 
 #[cfg(test)]
@@ -239,6 +274,7 @@ mod tests {
             written: 1_000_000,
             written_1h: 1_000_000,
             output: 1_000_000,
+            reasoning: 0,
         };
         let cost = sonnet.cost(&tokens);
         assert_eq!(cost.input.dollars(), 3.0 + 0.3 + 3.75 + 6.0);
@@ -269,6 +305,14 @@ mod tests {
         assert_eq!(cost("mine").as_deref(), Some("$0.001"));
         assert_eq!(cost("gpt-5").as_deref(), Some("$0.007"));
         assert_eq!(cost("mine-2"), None);
+        for snapshot in [
+            "gpt-5-2025-08-07",
+            "gpt-5-20250807",
+            "openai/gpt-5-2025-08-07",
+        ] {
+            assert_eq!(cost(snapshot).as_deref(), Some("$0.007"), "{snapshot}");
+        }
+        assert_ne!(cost("gpt-5-mini").as_deref(), Some("$0.007"));
         let table = [
             (
                 "[models]\n\nm = { input = 1 }\n",

@@ -354,6 +354,7 @@ mod tests {
             written: 7,
             written_1h: 0,
             output: 42,
+            reasoning: 0,
         };
         assert_eq!(reply.tokens, Some(tokens));
         assert_eq!(reply.took, Some(3_000));
