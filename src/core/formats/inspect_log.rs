@@ -81,7 +81,11 @@ fn tool_runs_of(sample: &Value) -> Vec<RecordedRun> {
 fn add_sample(out: &mut Transcript, sample: &Value, place: Place<'_>) -> Vec<String> {
     let word = |key: &str| text_of(&sample[key]);
     let label = format!("sample {}, epoch {}", word("id"), word("epoch"));
-    out.begin_session(&label, true);
+    let scores: String = scores_of(sample)
+        .map(|(scorer, score)| format!(", {scorer}: {score}"))
+        .collect();
+    let scored = format!("{label}{scores}");
+    out.begin_session(&scored, true);
     let sample = Sample::new(sample);
     let messages = list(sample.value, "messages");
     let told: HashSet<&str> = messages.iter().map(|it| text(it, &["id"])).collect();
@@ -104,7 +108,7 @@ fn add_sample(out: &mut Transcript, sample: &Value, place: Place<'_>) -> Vec<Str
         let head = Head::new(place.member(key).line).at(ended.as_deref());
         out.mark(&head, Kind::Notice, &note);
     }
-    let mut labels = vec![label.clone()];
+    let mut labels = vec![scored];
     // What a sub-agent said is in the requests of its span alone.
     let mut agents: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
     for event in sample.asked.iter().filter(|event| !is_own(event)) {
@@ -126,22 +130,38 @@ fn add_sample(out: &mut Transcript, sample: &Value, place: Place<'_>) -> Vec<Str
     labels
 }
 
-/// What the scorers of a sample gave it, and what they compared its answer with.
+/// The scorers of a sample with what each gave, its grades as words.
+fn scores_of(sample: &Value) -> impl Iterator<Item = (&String, String)> {
+    let scores = sample["scores"].as_object().into_iter().flatten();
+    scores.map(|(scorer, score)| {
+        let value = match score["value"].as_str() {
+            Some("C") => "correct".to_owned(),
+            Some("I") => "incorrect".to_owned(),
+            Some("P") => "partially correct".to_owned(),
+            Some("N") => "no answer".to_owned(),
+            _ => text_of(&score["value"]).to_string(),
+        };
+        (scorer, value)
+    })
+}
+
+/// What the scorers of a sample compared its answer with, and what they gave it.
 fn grades_of(sample: &Value) -> Vec<(&'static str, String)> {
-    let note = |(scorer, score): (&String, &Value)| {
-        let mut lines = vec![format!("{scorer}: {}", text_of(&score["value"]))];
+    let note = |(scorer, value): (&String, String)| {
+        let mut lines = vec![format!("score {scorer}: {value}")];
         for name in ["answer", "explanation"] {
-            let words = text(score, &[name]);
+            let words = text(&sample["scores"][scorer], &[name]);
             let line = format!("{name}: {words}");
             lines.extend((!words.is_empty()).then_some(line));
         }
         ("scores", lines.join("\n"))
     };
-    let scores = sample["scores"].as_object();
-    let mut notes: Vec<_> = scores.into_iter().flatten().map(note).collect();
     let target = text_of(&sample["target"]);
-    notes.extend((!target.is_empty()).then(|| ("target", format!("target: {target}"))));
-    notes
+    let target = (!target.is_empty()).then(|| ("target", format!("target: {target}")));
+    target
+        .into_iter()
+        .chain(scores_of(sample).map(note))
+        .collect()
 }
 
 /// A sample, with its requests to models and what they refer to.
@@ -308,11 +328,13 @@ mod tests {
             let contents = read("inspect", &text);
             let session = &contents.sessions[0];
             assert_eq!(outline(session), "u r a c o!x n n");
+            assert!(session.label.ends_with(", includes: incorrect"));
             assert!(session.contract.tools_known());
             assert_eq!(session.model.as_deref(), Some("m-1"));
             let item = |index: usize| session.bytes(&session.items[index]).unwrap();
             let says = |index, words: &str| String::from_utf8(item(index)).unwrap().contains(words);
-            assert!(says(0, "Find the flag.") && says(5, "includes: I") && says(6, "target: x"));
+            assert!(says(0, "Find the flag.") && says(5, "target: x"));
+            assert!(says(6, "score includes: incorrect"));
             let prices = crate::usage::Prices::default();
             let mut usage = crate::usage::UsageReader::new(session, &prices);
             let reply = usage.turn(1).unwrap();

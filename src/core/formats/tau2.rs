@@ -45,9 +45,15 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
             let words = [("task", "task_id"), ("trial", "trial")];
             let words = words.map(|(word, key)| (word, text_of(&simulation[key])));
             let known = words.iter().filter(|(_, value)| !value.is_empty());
-            let label: Vec<String> = known
+            let mut label: Vec<String> = known
                 .map(|(word, value)| format!("{word} {value}"))
                 .collect();
+            if label.is_empty() {
+                let id = text_of(&simulation["id"]);
+                label.extend((!id.is_empty()).then(|| format!("simulation {id}")));
+            }
+            let reward = text_of(&simulation["reward_info"]["reward"]);
+            label.extend((!reward.is_empty()).then(|| format!("reward {reward}")));
             out.begin_session(&label.join(", "), true);
             for (message, place) in placed(simulation, place, "messages") {
                 add(&mut out, place.line, message);
@@ -79,6 +85,21 @@ mod tests {
     use super::super::messages::testing::{outline, read};
     use crate::session::Flags;
     use serde_json::json;
+
+    #[test]
+    fn a_simulation_is_named_by_its_task_or_id_and_its_reward() {
+        let messages = json!([{"role": "user", "content": "Hi.", "requestor": "user"}]);
+        let reward = json!({"reward": 0.0});
+        let text = json!({"info": {}, "simulations": [
+            {"id": "b2ed", "reward_info": reward, "messages": messages},
+            {"id": "b2ee", "task_id": "7", "trial": 1, "reward_info": reward, "messages": messages}]});
+        let contents = read("tau-bench", &text.to_string());
+        let labels = contents.sessions.iter().map(|it| &*it.label);
+        assert_eq!(
+            labels.collect::<Vec<_>>(),
+            ["simulation b2ed, reward 0.0", "task 7, trial 1, reward 0.0"]
+        );
+    }
 
     #[test]
     fn calls_of_the_user_are_no_calls_of_the_agent() {
