@@ -7,6 +7,7 @@ use super::inputs::{self, describe, hint_for, inputs_of, session_named};
 use super::output::{Output, counted, name_of, safe_line};
 use super::style::Palette;
 use super::transcript::Transcript;
+use crate::page::totals_of;
 use crate::tui::state::document::Checked;
 use crate::tui::transcript::page::Page;
 use retake_core::session::Session;
@@ -50,10 +51,12 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
         if index > 0 {
             writeln!(output)?;
         }
+        let totals = totals_of(session, &prices).map_err(failed)?;
         let named = Named {
             name,
             session,
             opened: &opened,
+            totals: &totals,
             palette,
         };
         named.heading(&mut output)?;
@@ -105,6 +108,8 @@ struct Named<'a> {
     name: &'a str,
     session: &'a Session,
     opened: &'a Opened,
+    /// What it took.
+    totals: &'a [String],
     palette: Palette,
 }
 
@@ -122,6 +127,9 @@ impl Named<'_> {
         let turns = counted(self.session.turns.len(), "turn");
         let items = counted(self.session.items.len(), "item");
         words.push_str(&format!(", {turns}, {items}"));
+        for total in self.totals {
+            words.push_str(&format!(", {total}"));
+        }
         if let Some(tools) = &self.opened.tools_from {
             words.push_str(&format!(", tools from {}", name_of(tools)));
         }

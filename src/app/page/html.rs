@@ -71,36 +71,35 @@ impl<W: Write> HtmlPage<W> {
         Ok(())
     }
 
-    fn block(
+    fn block<'b>(
         &mut self,
-        block: &PageBlock,
+        block: &'b PageBlock,
         prefix: &str,
         session: &Session,
     ) -> Result<(), PageError> {
         let (heads, mut below) = parted(&block.own.folded);
-        let (_, mut whole) = parted(&block.own.unfolded);
-        let mut titles = String::new();
-        for row in heads {
-            match block.begins_turn.filter(|_| row.kind == RowKind::Head) {
-                Some(turn) => {
-                    let (turn, row) = (turn + 1, row_of(row, ""));
-                    writeln!(
-                        self.out,
-                        "<h3 class=turn id=\"{prefix}turn-{turn}\">\
-                         <a href=\"#{prefix}turn-{turn}\">{row}</a></h3>"
-                    )?;
-                }
-                None => titles.push_str(&row_of(row, " t")),
-            }
+        let (opened, mut whole) = parted(&block.own.unfolded);
+        let is_turn = |row: &&&BlockRow| block.begins_turn.is_some() && row.kind == RowKind::Head;
+        for row in heads.iter().filter(is_turn) {
+            let (turn, row) = (block.begins_turn.unwrap_or_default() + 1, row_of(row, ""));
+            writeln!(
+                self.out,
+                "<h3 class=turn id=\"{prefix}turn-{turn}\">\
+                 <a href=\"#{prefix}turn-{turn}\">{row}</a></h3>"
+            )?;
         }
+        let titles = |rows: Vec<&'b BlockRow>| -> Vec<&'b BlockRow> {
+            rows.into_iter().filter(|row| !is_turn(&row)).collect()
+        };
+        let (title, opened) = (titles(heads), titles(opened));
         let all = |rows: &[&BlockRow], class| {
             let rows = rows.iter().map(|below| row_of(below, class));
             rows.collect::<String>()
         };
         // A short result is on the page once, whether or not its call is folded.
-        let mut after = String::new();
+        let (mut anchor, mut after) = (String::new(), String::new());
         if let Some(output) = &block.output {
-            let _ = write!(titles, "<a id=\"{prefix}item-{}\"></a>", output.index + 1);
+            let _ = write!(anchor, "<a id=\"{prefix}item-{}\"></a>", output.index + 1);
             let folded: Vec<&BlockRow> = output.folded.iter().collect();
             let unfolded: Vec<&BlockRow> = output.unfolded.iter().collect();
             match is_same(&folded, &unfolded) {
@@ -115,23 +114,27 @@ impl<W: Write> HtmlPage<W> {
         for item in items.into_iter().flatten() {
             after.push_str(&pictures(session, item.index)?);
         }
-        if titles.is_empty() && whole.is_empty() && after.is_empty() {
+        if opened.is_empty() && whole.is_empty() && after.is_empty() {
             return Ok(());
         }
         let id = format!("id=\"{prefix}item-{}\"", block.own.index + 1);
-        match is_same(&below, &whole) {
-            true => writeln!(
-                self.out,
-                "<div {id}>{titles}{}{after}</div>",
-                all(&whole, "")
-            )?,
-            false => writeln!(
-                self.out,
-                "<details {id}><summary>{titles}{}</summary>{}</details>{after}",
-                all(&below, " folded"),
-                all(&whole, "")
-            )?,
+        let folded = [&title[..], &below].concat();
+        let unfolded = [&opened[..], &whole].concat();
+        let (below, whole) = (all(&below, " folded"), all(&whole, ""));
+        if is_same(&folded, &unfolded) {
+            let title = all(&opened, " t");
+            writeln!(self.out, "<div {id}>{title}{anchor}{whole}{after}</div>")?;
+            return Ok(());
         }
+        // A long line is broken or cut only where it is folded.
+        let title = match is_same(&title, &opened) {
+            true => all(&opened, " t"),
+            false => all(&title, " t folded") + &all(&opened, " t opened"),
+        };
+        writeln!(
+            self.out,
+            "<details {id}><summary>{title}{anchor}{below}</summary>{whole}</details>{after}"
+        )?;
         Ok(())
     }
 }

@@ -10,10 +10,13 @@ mod markdown;
 mod writer;
 
 use crate::tui::state::document::Checked;
+use crate::usage::summary;
+use crate::words::{day, local};
 use html::HtmlPage;
+use jiff::tz::TimeZone;
 use markdown::MarkdownPage;
-use retake_core::session::Dialect;
-use retake_core::usage::Prices;
+use retake_core::session::{Dialect, Session, SourceError};
+use retake_core::usage::{Prices, SessionUsage, UsageReader};
 use retake_live::{Recording, check_session};
 use std::io::Write;
 use std::path::Path;
@@ -83,6 +86,7 @@ impl PageSource<'_> {
                 let session = &sessions[*only];
                 facts.extend(session.model.clone());
                 facts.push(number_of(session.turns.len(), "turn"));
+                facts.extend(totals_of(session, self.prices)?);
             }
             several => facts.push(number_of(several.len(), "session")),
         }
@@ -108,6 +112,15 @@ impl PageSource<'_> {
         }
         page.end(self.is_redacted)
     }
+}
+
+/// When a session began, how long it took, its tokens and cost, as far as they are recorded.
+pub(crate) fn totals_of(session: &Session, prices: &Prices) -> Result<Vec<String>, SourceError> {
+    let totals = SessionUsage::of(session, prices, &|| false, &mut |_, _| ())?;
+    let began = UsageReader::new(session, prices).item_time(0)?;
+    let began = began.map(|at| day(local(at, &TimeZone::UTC)));
+    let totals = totals.iter().flat_map(summary);
+    Ok(began.into_iter().chain(totals).collect())
 }
 
 fn number_of(count: usize, noun: &str) -> String {

@@ -87,6 +87,53 @@ fn long_results_are_folded_and_whole() {
 }
 
 #[test]
+fn a_long_line_is_whole_whether_its_item_is_folded_or_not() {
+    let words: Vec<String> = (1..=60).map(|word| format!("word{word}")).collect();
+    let paragraphs = vec![words.join(" "); 30].join("\n\n");
+    for text in [words.join(" "), paragraphs] {
+        let messages = json!([{"role": "user", "content": text}]);
+        let here = folder(&[("run.json", &messages.to_string())]);
+        let html = page(here.path(), "html", &[]);
+        // What is drawn of the item once it is opened.
+        let open = html.rsplit_once("id=\"item-1\"").unwrap().1;
+        let open: String = open
+            .split("<div class=\"row")
+            .filter(|row| !row.split('"').next().unwrap().contains("folded"))
+            .collect();
+        assert_eq!(
+            open.matches("word60<").count(),
+            text.matches("word60").count()
+        );
+        assert_eq!(
+            open.matches("word1 ").count(),
+            text.matches("word1 ").count(),
+            "{html}"
+        );
+    }
+}
+
+#[test]
+fn the_head_of_a_page_says_when_it_was_and_what_it_took() {
+    let here = folder(&[]);
+    let log = [
+        json!({"type": "user", "uuid": "1", "parentUuid": null, "sessionId": "s",
+            "timestamp": "2026-03-02T14:00:00.000Z", "message": {"role": "user", "content": "Hi."}}),
+        json!({"type": "assistant", "uuid": "2", "parentUuid": "1", "sessionId": "s",
+            "timestamp": "2026-03-02T14:01:05.000Z", "message": {"id": "m", "role": "assistant",
+            "model": "claude-sonnet-4-5-20250929", "content": [{"type": "text", "text": "Hello."}],
+            "usage": {"input_tokens": 90000, "output_tokens": 10000}}}),
+    ];
+    let log = log.map(|line| line.to_string() + "\n").concat();
+    std::fs::write(here.path().join("run.json"), log).unwrap();
+    for form in ["html", "markdown"] {
+        let page = page(here.path(), form, &[]);
+        for fact in ["Mon 2 Mar 2026", "1m05s", "100k tok", "$0.42"] {
+            assert!(page.contains(fact), "{fact}: {page}");
+        }
+    }
+}
+
+#[test]
 fn a_short_result_is_on_the_page_once() {
     let here = folder(&[("run.json", STORY)]);
     let html = page(here.path(), "html", &[]);
