@@ -288,6 +288,11 @@ impl Report {
             ));
         }
         let tools = match totals.parallel {
+            2.. if totals.tools == totals.tools_elapsed => format!(
+                "tools {} (up to {} at once)",
+                duration(totals.tools),
+                totals.parallel
+            ),
             2.. => format!(
                 "tools: {} of work in {} of clock time (up to {} at once)",
                 duration(totals.tools),

@@ -59,6 +59,9 @@ impl fmt::Display for NotRecording {
         let seconds = self.since / 1000;
         let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
         let why = &self.why;
+        if matches!(why, JournalError::OpenElsewhere { .. }) {
+            return write!(f, "read-only (open in another retake): {why}");
+        }
         write!(
             f,
             "NOT RECORDING since {hours:02}:{minutes:02}:{:02} UTC: {why}",

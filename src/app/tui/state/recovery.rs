@@ -243,6 +243,12 @@ impl TakesView {
         self.rows.len().max(1)
     }
 
+    /// Whether another retake writes the takes of the recording.
+    pub fn is_read_only(&self) -> bool {
+        let banner = self.banner.as_deref();
+        banner.is_some_and(|words| words.starts_with("read-only"))
+    }
+
     /// Whether it tells more than that a recording is open.
     pub fn has_news(&self) -> bool {
         let is_marked = !self.bookmarks.is_empty() || !self.notes.is_empty();

@@ -6,6 +6,8 @@ use super::{Parent, Step, Transcript, block};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Direction;
 use crate::tui::state::State;
+use crate::tui::state::document::{Checked, item_of};
+use retake_core::rules::Severity;
 
 /// Switches between the transcript and the columns.
 pub(in crate::tui) fn switch(state: &mut State) {
@@ -83,11 +85,12 @@ pub(in crate::tui) fn go_to_result(state: &mut State) {
     state.item = result.unwrap_or(state.item);
 }
 
-/// Goes into the session of the sub-agent that the call with the cursor began; false where there is none.
+/// Goes into the session of the sub-agent that the call with the cursor, or that of the result, began; false where there is none.
 pub(in crate::tui) fn enter(state: &mut State, open: impl Fn(&mut State, usize)) -> bool {
+    let call = folded_item(state);
     let nested = state.document.as_ref().and_then(|document| {
         let sessions = &document.recording.sessions;
-        nested_of(sessions, &state.sub_agents, state.session, state.item)
+        nested_of(sessions, &state.sub_agents, state.session, call)
     });
     let nested = match nested.filter(|_| state.transcript.is_on) {
         Some(Nested::Session(nested)) => nested,
@@ -100,6 +103,17 @@ pub(in crate::tui) fn enter(state: &mut State, open: impl Fn(&mut State, usize))
     };
     push_parent(state, nested);
     open(state, nested);
+    // As a file of a sub-agent does.
+    let findings = state
+        .checked
+        .get(nested)
+        .and_then(Option::as_deref)
+        .map_or(&[][..], Checked::findings);
+    let first = |severity| findings.iter().find(|it| it.severity == severity);
+    let first = first(Severity::Error).or_else(|| first(Severity::Warning));
+    if let Some(item) = first.map(item_of) {
+        state.go_to(item);
+    }
     true
 }
 

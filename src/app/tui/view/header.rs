@@ -33,7 +33,7 @@ const SESSION: &str = "session ";
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let mut right = status(state, theme);
     match state.recovery.takes.current {
-        0 if state.size.0 < WIDE => {}
+        0 if state.size.0 < WIDE || state.recovery.takes.is_read_only() => {}
         0 if state.size.0 < SPACIOUS && state.recovery.takes.count() == 1 => {}
         0 => {
             let label = state.recovery.takes.label();
@@ -218,6 +218,7 @@ fn banner(state: &State) -> Option<String> {
     let short = banner.split(": ").next().unwrap_or(banner);
     Some(match state.size.0 >= WIDE && !state.live.has_news() {
         true => format!("{short}  "),
+        false if state.recovery.takes.is_read_only() => "read-only  ".to_owned(),
         false => "NOT RECORDING  ".to_owned(),
     })
 }

@@ -121,6 +121,11 @@ fn the_second_of_two_is_read_only_until_the_first_is_gone() {
             matches!(trouble.why, JournalError::OpenElsewhere { .. }),
             "{trouble}"
         );
+        let words = trouble.to_string();
+        assert!(
+            words.starts_with("read-only (open in another retake): "),
+            "{words}"
+        );
         if cfg!(target_os = "linux") {
             let own = format!("process {}", std::process::id());
             assert!(trouble.to_string().contains(&own), "{trouble}");
