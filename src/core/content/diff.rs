@@ -168,9 +168,24 @@ fn patch_in(arguments: &str) -> Option<String> {
 /// The files of the patch that arguments hold, for the line of the call.
 pub(super) fn patched_paths(arguments: &str) -> Option<String> {
     let patch = patch_in(arguments)?;
-    let paths = patch.lines().filter_map(file_of);
-    Some(paths.collect::<Vec<_>>().join(", "))
+    let mut files: Vec<String> = Vec::new();
+    for line in patch.lines() {
+        if let Some(path) = file_of(line) {
+            let what = match line.split(' ').nth(1) {
+                Some("Add") => " (new file)",
+                Some("Delete") => " (deleted)",
+                _ => "",
+            };
+            files.push(format!("{path}{what}"));
+        } else if let (Some(to), Some(file)) = (line.strip_prefix(MOVE), files.last_mut()) {
+            file.push_str(&format!(" (moved to {})", to.trim()));
+        }
+    }
+    Some(files.join(", "))
 }
+
+/// Where a patch moves a file to.
+const MOVE: &str = "*** Move to: ";
 
 fn file_of(line: &str) -> Option<&str> {
     let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
@@ -201,7 +216,7 @@ fn diffs_of_patch(patch: &str) -> Vec<FileDiff> {
         let Some(diff) = diffs.last_mut() else {
             continue;
         };
-        match line.strip_prefix("*** Move to: ") {
+        match line.strip_prefix(MOVE) {
             Some(path) => diff.push(Change::Place, &format!("moved to {path}")),
             None => hunk_line(line, diff),
         }

@@ -21,7 +21,7 @@ pub use diff::{Change, DiffLine, FileDiff, diff_of_text, diffs_of_call};
 pub use look::{Colour, Look, StyledLine};
 pub use markdown::markdown_lines;
 pub use plain::call_text;
-pub use result::{ResultText, result_text};
+pub use result::{ResultText, exit_of_failure, result_text};
 pub use size::Size;
 pub use summary::{
     CallSummary, PlanStep, StepState, display_name, file_read, is_from_program, is_reader, plan_of,

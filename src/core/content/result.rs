@@ -93,6 +93,18 @@ pub fn result_text(text: &str) -> ResultText<'_> {
     }
 }
 
+/// The exit code of a command whose call failed, as its runtime writes it: Claude Code before what was printed.
+pub fn exit_of_failure(text: &str) -> Option<i64> {
+    let code = || {
+        let rest = text.trim_start().strip_prefix("Exit code ")?;
+        rest.lines().next()?.trim().parse().ok()
+    };
+    result_text(text)
+        .exit
+        .or_else(code)
+        .filter(|code| *code != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,12 +6,13 @@
 //! a list that stays unknown.
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
+use crate::content::result_text;
 use crate::json::{Cursor, JsonError};
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Kind, MessageRole, Source, SourceError, Span,
+    Dialect, Fact, Flags, Fragment, Item, Kind, MessageRole, Source, SourceError, Span,
 };
-use crate::wire::responses;
 use crate::wire::write::quoted;
+use crate::wire::{body_of, responses};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -125,13 +126,55 @@ fn read_payload(
         return Ok(());
     }
     match kind {
-        b"response_item" => responses::read_item(cursor, base, out),
+        b"response_item" => {
+            let (bytes, start) = (cursor.bytes(), cursor.position());
+            responses::read_item(cursor, base, out)?;
+            if let Some(item) = out.items.last_mut() {
+                let has_failed = has_failed(item, &bytes[start..cursor.position()]);
+                item.flags.set_if(Flags::ERROR, has_failed);
+            }
+            Ok(())
+        }
         b"turn_context" => read_context(cursor, out),
         b"session_meta" => read_meta(cursor, base, out),
         b"compacted" => read_compacted(cursor, base, out),
         b"event_msg" => read_event(cursor, base, out),
         _ => Ok(()),
     }
+}
+
+/// Bytes before and after what a command printed in which its exit code stands.
+const NEAR: usize = 256;
+
+/// Whether an output is that of a command that ended with a code other than 0. A search that finds nothing ends with
+/// 1, too, and prints nothing.
+fn has_failed(item: &Item, output: &[u8]) -> bool {
+    let ends = [
+        &output[..output.len().min(NEAR)],
+        &output[output.len().saturating_sub(NEAR)..],
+    ];
+    // Most outputs are of commands that succeeded, and are not read for it.
+    if item.kind != Kind::Output || !ends.iter().any(|end| names_failure(end)) {
+        return false;
+    }
+    let body = body_of(item, output).unwrap_or_default();
+    let result = result_text(&body.text);
+    match result.exit {
+        None | Some(0) => false,
+        Some(1) => !result.text.trim().is_empty(),
+        Some(_) => true,
+    }
+}
+
+/// Whether a piece of JSON text names an exit code other than 0.
+fn names_failure(text: &[u8]) -> bool {
+    let heads: [&[u8]; 3] = [b"exit_code", b"xit code: ", b"exited with code "];
+    heads.iter().any(|head| {
+        let found = text.windows(head.len()).position(|window| window == *head);
+        let mut rest = found.map_or(&[][..], |at| &text[at + head.len()..]).iter();
+        rest.find(|byte| byte.is_ascii_digit())
+            .is_some_and(|digit| *digit != b'0')
+    })
 }
 
 fn read_context(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonError> {
@@ -245,6 +288,39 @@ mod tests {
         assert_eq!(kinds(&session), [Kind::User, Kind::Notice]);
         assert!(session.items[1].flags.has(Flags::INTERRUPT));
         assert_eq!(session.model.as_deref(), Some("gpt-5-codex"));
+    }
+
+    #[test]
+    fn a_command_that_ended_with_an_exit_code_failed_unless_it_searched_in_vain() {
+        let long = "a".repeat(9_000);
+        let wrapped = |text: &str, code: u8| {
+            let metadata = serde_json::json!({"exit_code": code, "duration_seconds": 3.7});
+            serde_json::json!({"output": text, "metadata": metadata}).to_string()
+        };
+        let lines = |code: u8| {
+            format!(
+                "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code {code}\nOutput:\nno"
+            )
+        };
+        for (output, has_failed) in [
+            (wrapped("error: no", 101), true),
+            (wrapped(&long, 1), true),
+            (wrapped("", 2), true),
+            (wrapped("", 1), false),
+            (wrapped("exit_code 1", 0), false),
+            (lines(1), true),
+            (lines(0), false),
+            ("the log says: Process exited with code 1".to_owned(), false),
+        ] {
+            let item = serde_json::json!({"type": "function_call_output", "call_id": "c1", "output": output});
+            let line = serde_json::json!({"type": "response_item", "payload": item});
+            let session = read(&format!("{META}\n{line}\n"));
+            assert_eq!(
+                session.items[0].flags.has(Flags::ERROR),
+                has_failed,
+                "{output}"
+            );
+        }
     }
 
     #[test]

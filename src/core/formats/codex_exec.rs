@@ -150,9 +150,14 @@ fn write_item(
     if !is_over {
         open.insert(id);
     } else {
-        let failed = status == "failed" || item.number("exit_code").is_some_and(|code| code != 0);
+        let code = item.decimal("exit_code").filter(|code| *code != 0.0);
+        let failed = status == "failed" || code.is_some();
         let answer = item.get("error").or(item.get(answer));
-        let content = transcript::content(answer);
+        let mut content = transcript::content(answer);
+        // The model reads the code before what was printed.
+        if let (Some(code), Some(Part::Text(text))) = (code, content.first_mut()) {
+            text.insert_str(0, &format!("Exit code: {code}\nOutput:\n"));
+        }
         let result = transcript::result(&id, &name, content, failed);
         out.add(head, Role::Tool, vec![result]);
     }

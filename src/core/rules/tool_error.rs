@@ -3,7 +3,7 @@
 use super::error_class::{TRACEBACK, return_code};
 use super::{CheckedItem, ErrorClass, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, quote};
-use crate::content::{has_colours, terminal_lines};
+use crate::content::{has_colours, result_text, terminal_lines};
 use crate::session::Kind;
 use std::borrow::Cow;
 
@@ -23,7 +23,8 @@ pub(crate) static RULE: Rule = Rule {
         limits: "Recognised by the recording's own mark, by what a run of retake saw, by how the texts of known \
             runtimes begin, by a status of HTTP, or by an output that is nothing but a shell's complaint or a \
             traceback. An error that a tool tells in its own words is not seen; a command that ended with an \
-            exit code is none, unless its runtime is mini-swe-agent.",
+            exit code is one where Claude Code, Codex or mini-swe-agent ran it. In Codex, exit code 1 without \
+            any output is none: a search found nothing.",
     },
     offers: &[
         Offer::manual("inject-error"),
@@ -54,7 +55,7 @@ fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) 
             .fact("class", class.words())
             .fact("recoverable", can_recover)
             .fact("advice", class.advice())
-            .fact("text", quote(&text))
+            .fact("text", quote(&result_text(&text).text))
             .fact("failure", failure)
             .beside(call)
             .offering(|offer| class != ErrorClass::Rejected || offer.action == "edit")
@@ -101,7 +102,9 @@ impl Run<'_> {
     /// What failed at an output, in a line. Of its text only the beginning may be given: the end of a traceback is
     /// read where it is missing.
     pub(super) fn failure(&self, output: usize, class: ErrorClass, text: &str) -> String {
-        match text.lines().any(|line| line.trim() == TRACEBACK) {
+        // What Codex writes about a command follows what it printed.
+        let is_wrapped = text.starts_with("{\"output\":");
+        match is_wrapped || text.lines().any(|line| line.trim() == TRACEBACK) {
             true => failure(class, &message(&self.long_text(output))),
             false => failure(class, &message(text)),
         }
@@ -118,6 +121,8 @@ fn exception(text: &str) -> Option<&str> {
 
 /// What failed, in a line: `exit 1 — Failed Tests 1`.
 fn failure(class: ErrorClass, text: &str) -> String {
+    let result = result_text(text);
+    let text = &*result.text;
     let decoration =
         |letter: char| !letter.is_alphanumeric() && !"\"'`(){}[]<>/.!?".contains(letter);
     let lines = text
@@ -125,7 +130,11 @@ fn failure(class: ErrorClass, text: &str) -> String {
         .take(SEARCHED)
         .map(|line| line.trim_matches(decoration));
     let lines = lines.filter(|line| line.contains(char::is_alphanumeric));
-    let mut exit = return_code(text).map(|code| code.to_string());
+    let wrapped = result.exit.filter(|code| *code != 0);
+    let mut exit = return_code(text)
+        .map(i64::from)
+        .or(wrapped)
+        .map(|code| code.to_string());
     let (mut first, mut telling) = (None, None);
     for line in lines {
         let small = line.to_ascii_lowercase();
@@ -223,6 +232,14 @@ mod tests {
         for (text, expected) in [
             (log, "exit 1 — Failed Tests 1"),
             ("Exit code 2", "exit 2"),
+            (
+                r#"{"output":"cargo test\nerror: no","metadata":{"exit_code":101}}"#,
+                "exit 101 — error: no",
+            ),
+            (
+                "Wall time: 0.1 seconds\nProcess exited with code 1\nOutput:\nno",
+                "exit 1 — no",
+            ),
             (
                 "<tool_use_error>File has not been read yet.</tool_use_error>",
                 "File has not been read yet.",

@@ -97,7 +97,10 @@ fn thought_and_body(item: &Item, bytes: &[u8]) -> Result<(Body, Body), JsonError
         return Ok((thought, body));
     }
     cursor.object(|cursor, key| match (item.kind, key) {
-        (Kind::Assistant, b"reasoning_content") => collect_text(cursor, &mut thought),
+        // Servers that write both write the same twice.
+        (Kind::Assistant, b"reasoning_content" | b"reasoning") if thought.text.is_empty() => {
+            collect_text(cursor, &mut thought)
+        }
         _ => read_member(item, cursor, key, &mut body, 0),
     })?;
     Ok((thought, body))

@@ -128,6 +128,101 @@ fn the_diff_of_an_edit_that_failed_is_not_drawn_as_applied() {
     }
 }
 
+/// A rollout of Codex with one call and what its runtime answered.
+fn rollout(tool: &str, arguments: serde_json::Value, output: &str) -> String {
+    let call = serde_json::json!({"type": "function_call", "name": tool, "call_id": "c1",
+        "arguments": arguments.to_string()});
+    let output =
+        serde_json::json!({"type": "function_call_output", "call_id": "c1", "output": output});
+    let lines = [("session_meta", serde_json::json!({"id": "1"}))]
+        .into_iter()
+        .chain([("response_item", call), ("response_item", output)]);
+    let lines = lines.map(|(kind, payload)| {
+        serde_json::json!({"timestamp": "t", "type": kind, "payload": payload}).to_string() + "\n"
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_command_of_codex_that_failed_says_so_with_its_exit_code() {
+    let command = serde_json::json!({"command": ["bash", "-lc", "cargo test"]});
+    let wrapped = |text: &str, code: u8| {
+        serde_json::json!({"output": text, "metadata": {"exit_code": code, "duration_seconds": 3.7}})
+            .to_string()
+    };
+    let lines = "Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nerror: no";
+    for (output, sign, exit) in [
+        (
+            &*wrapped("error: no", 101),
+            "▲ shell(cargo test)",
+            "exit 101",
+        ),
+        (lines, "▲ shell(cargo test)", "exit 1"),
+        (&wrapped("", 1), "✓ shell(cargo test)", "exit 1"),
+    ] {
+        let shown = screen(&flowing(
+            &rollout("shell", command.clone(), output),
+            (100, 30),
+        ));
+        assert!(shown.contains(sign) && shown.contains(exit), "{shown}");
+    }
+    let shown = screen(&flowing(
+        &rollout("shell", command, &wrapped("ok", 0)),
+        (100, 30),
+    ));
+    assert!(!shown.contains("exit"), "{shown}");
+}
+
+#[test]
+fn a_patch_of_codex_that_failed_is_not_drawn_as_applied() {
+    let patch = "*** Begin Patch\n*** Update File: a.rs\n*** Move to: c.rs\n@@\n-old\n+new\n\
+        *** Add File: b.rs\n+hi\n*** Delete File: d.rs\n*** End Patch";
+    let arguments = serde_json::json!({"command": ["apply_patch", patch]});
+    let heading = "not applied: the call failed";
+    for (code, has_failed) in [(1, true), (0, false)] {
+        let output = serde_json::json!({"output": "done", "metadata": {"exit_code": code}});
+        let text = rollout("shell", arguments.clone(), &output.to_string());
+        let shown = screen(&flowing(&text, (140, 30)));
+        assert_eq!(shown.contains(heading), has_failed, "{shown}");
+        let files = "a.rs (moved to c.rs), b.rs (new file), d.rs (deleted)";
+        assert!(shown.contains(files), "{shown}");
+    }
+}
+
+#[test]
+fn reasoning_beside_a_message_and_named_files_are_no_raw_json() {
+    let chat = serde_json::json!([{"role": "user", "content": "Hi."},
+        {"role": "assistant", "content": "", "reasoning": "We need to look."}]);
+    let shown = screen(&flowing(&chat.to_string(), (100, 30)));
+    assert!(shown.contains("thinking  We need to look."), "{shown}");
+    assert!(!shown.contains("\"reasoning\""), "{shown}");
+    let file = serde_json::json!({"file_uri": "gs://a/small_video.mp4", "mime_type": "video/mp4"});
+    let gemini = serde_json::json!({"contents": [
+        {"role": "user", "parts": [{"text": "What is it?"}, {"file_data": file}]},
+        {"role": "model", "parts": [{"text": "A film."}]}]});
+    let shown = screen(&flowing(&gemini.to_string(), (100, 30)));
+    assert!(shown.contains("[video/mp4 small_video.mp4]"), "{shown}");
+}
+
+#[test]
+fn the_steps_of_a_plan_are_shown_while_it_is_folded() {
+    let steps = [
+        ("Read", "completed"),
+        ("Write", "in_progress"),
+        ("Test", "pending"),
+    ];
+    let steps = steps.map(|(step, status)| serde_json::json!({"step": step, "status": status}));
+    let text = rollout(
+        "update_plan",
+        serde_json::json!({"plan": steps}),
+        "Plan updated",
+    );
+    let shown = screen(&flowing(&text, (100, 30)));
+    for step in ["[x] Read", "[>] Write", "[ ] Test"] {
+        assert!(shown.contains(step), "{shown}");
+    }
+}
+
 #[test]
 fn folded_json_says_that_it_is_cut() {
     let calls = |result: &str| {
@@ -428,6 +523,25 @@ fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
     );
     assert_eq!((state.session, state.item), (0, 1));
     assert!(matches!(press(&mut state, "q")[..], [Effect::Close]));
+}
+
+#[test]
+fn the_result_of_a_task_opens_its_sub_agent_too_and_that_at_its_first_finding() {
+    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
+    let line = serde_json::json!({
+        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "user", "content": stray},
+    });
+    let mut state = flowing(&format!("{}\n{line}", task_log()), (100, 20));
+    state.go_to(2);
+    assert_eq!(
+        (state.session, state.item().unwrap().kind),
+        (0, retake_core::session::Kind::Output)
+    );
+    press(&mut state, "enter");
+    assert_eq!((state.session, state.item), (1, 2), "{}", screen(&state));
+    press(&mut state, "q");
+    assert_eq!((state.session, state.item), (0, 2));
 }
 
 #[test]

@@ -17,8 +17,8 @@ use crate::usage::{at_least, summary};
 use crate::words::{clock, count, day, duration, local, model_name};
 use jiff::tz::TimeZone;
 use retake_core::content::{
-    FileDiff, PlanStep, Size, StepState, diffs_of_call, display_name, is_from_program, is_reader,
-    plan_of, result_text, summarize_call,
+    FileDiff, PlanStep, Size, StepState, diffs_of_call, display_name, exit_of_failure,
+    is_from_program, is_reader, plan_of, result_text, summarize_call,
 };
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
@@ -476,7 +476,8 @@ impl<'a> Block<'a> {
             Mode::Pretty => diffs_of_call(arguments),
             Mode::Unescaped | Mode::Raw => Vec::new(),
         };
-        let facts = self.outcome(&diffs);
+        let mut facts = self.outcome(&diffs);
+        facts.splice(0..0, self.exit());
         let sign = self.sign();
         let mut left = vec![sign.clone()];
         if !matches!(sign.0, Tone::Sign(_)) {
@@ -537,10 +538,10 @@ impl<'a> Block<'a> {
         if !lines.is_empty() && has_failed(self.session(), self.page.checked, self.index) {
             lines = not_applied(lines);
         }
-        if lines.is_empty() && self.is_unfolded() && !is_told {
-            let is_pretty = self.page.mode == Mode::Pretty;
-            let plan = plan_of(self.session().name(self.item), arguments);
-            lines = match (plan.filter(|_| is_pretty), body.arguments.json()) {
+        let is_pretty = self.page.mode == Mode::Pretty;
+        let plan = plan_of(self.session().name(self.item), arguments).filter(|_| is_pretty);
+        if lines.is_empty() && !is_told && (self.is_unfolded() || plan.is_some()) {
+            lines = match (plan, body.arguments.json()) {
                 (Some(plan), _) => {
                     let explanation = plan.explanation.unwrap_or_default();
                     let words = plain_lines(&SafeText::from_str(&explanation)).into_iter();
@@ -610,6 +611,20 @@ impl<'a> Block<'a> {
             None => facts.extend(self.missing().map(|words| (Tone::Dim, words.to_owned()))),
         }
         facts
+    }
+
+    /// The exit code of a command that failed.
+    fn exit(&self) -> Option<(Tone, String)> {
+        let session = self.session();
+        let output = session.pairing.partner(self.index)?;
+        let body = body_within(session, session.items.get(output)?, COUNTED)?;
+        let code = exit_of_failure(&body.text)?;
+        match has_failed(session, self.page.checked, self.index) {
+            true => Some((Tone::Warning, format!("exit {code}"))),
+            // Claude Code marks what failed; a text that only begins so is one that was read.
+            false if session.format == "codex" => Some((Tone::Dim, format!("exit {code}"))),
+            false => None,
+        }
     }
 
     /// What is known of the sub-agent that a call began.
@@ -933,7 +948,7 @@ impl<'a> Block<'a> {
         let body = self.body(self.limit()).unwrap_or_default();
         let text = body.text.trim();
         let text = match text.is_empty() || text.starts_with('{') {
-            true => "(thinking, encrypted by the provider)",
+            true => "(encrypted by the provider)",
             false => text,
         };
         self.thought(text);
@@ -944,6 +959,10 @@ impl<'a> Block<'a> {
         lines.retain(|line| self.is_unfolded() || !line.is_blank());
         for (tone, _) in lines.iter_mut().flat_map(|line| &mut line.pieces) {
             *tone = Tone::Kind(Kind::Reasoning);
+        }
+        // Without colours nothing else tells it from the answer.
+        if let Some(first) = lines.iter_mut().find(|line| !line.is_blank()) {
+            first.pieces.insert(0, plain(Tone::Dim, "thinking  "));
         }
         let most = self.most(REASONING);
         self.text(lines, most, false);
@@ -990,7 +1009,7 @@ impl<'a> Block<'a> {
                 let head = self.session().source.read(self.item.span.head(HEAD));
                 match &*String::from_utf8_lossy(&head.unwrap_or_default()) {
                     "\"\"" => "(empty)".to_owned(),
-                    raw => raw.to_owned(),
+                    raw => attachment(raw).unwrap_or_else(|| raw.to_owned()),
                 }
             }
             text => text.to_owned(),
@@ -1035,6 +1054,18 @@ fn dim_thoughts(lines: &mut [Line]) {
             return;
         }
     }
+}
+
+/// A file that a part of a message of Gemini names: `[video/mp4 small_video.mp4]`.
+fn attachment(part: &str) -> Option<String> {
+    let part: serde_json::Value = serde_json::from_str(part).ok()?;
+    let file = part.get("file_data").or(part.get("fileData"))?;
+    let word = |keys: [&str; 2]| keys.iter().find_map(|key| file.get(*key)?.as_str());
+    let address = word(["file_uri", "fileUri"])?;
+    let name = address.rsplit('/').next().unwrap_or(address);
+    let words = [word(["mime_type", "mimeType"]), Some(name)];
+    let words: Vec<&str> = words.into_iter().flatten().collect();
+    Some(format!("[{}]", words.join(" ")))
 }
 
 /// The message of an error of a provider with its type; another text as it is.

@@ -71,7 +71,8 @@ impl Conversion<'_> {
         let item = self.item(index);
         let is_error = item.flags.has(Flags::ERROR);
         // A mark on nothing is refused where there is one.
-        if is_error && (!facts.marks_errors || content.is_empty()) {
+        let is_told = self.session.format == "codex" && !content.is_empty();
+        if is_error && !is_told && (!facts.marks_errors || content.is_empty()) {
             self.lose(index, LossKind::ErrorMark);
         }
         let call = visible_partner(self.session, index).map_or(item, |call| self.item(call));

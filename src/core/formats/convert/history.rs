@@ -110,7 +110,9 @@ fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<Vec<u8>>, 
         return spell_anew(conversion, index);
     };
     // Where a recording marks errors, the items that were made of it need not say so.
-    if conversion.item(index).flags.has(Flags::ERROR) {
+    // The texts of Codex do.
+    let is_told = conversion.session.format == "codex";
+    if !is_told && conversion.item(index).flags.has(Flags::ERROR) {
         let mut element = String::from_utf8_lossy(&bytes).into_owned();
         let facts = conversion.to.facts();
         if let Some(key) = facts.calls_key.filter(|_| facts.has_blocks) {
