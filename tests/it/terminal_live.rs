@@ -152,6 +152,92 @@ fn a_run_that_is_killed_at_a_pause_is_opened_again_and_goes_on() {
     quit(terminal);
 }
 
+/// An agent whose tool takes its time, and leaves a file once it has started.
+fn refunding_agent(folder: &TempDir) -> PathBuf {
+    let agent = r#"
+name = "refunds"
+input = "Refund order 7."
+[model]
+dialect = "responses"
+script = "refunds.script.toml"
+[[tools]]
+name = "refund"
+description = "pays back"
+approval = "never"
+command = ["sh", "-c", "touch started; sleep 300"]
+parameters = { type = "object", properties = { order = { type = "integer" } }, required = ["order"] }
+"#;
+    let script = "[[rule]]\nturn = 1\ncalls = [{ name = \"refund\", arguments = { order = 7 } }]\n\
+        [[rule]]\ntext = \"Done.\"\n";
+    fs::write(folder.path().join("refunds.script.toml"), script).unwrap();
+    let path = folder.path().join("refunds.toml");
+    fs::write(&path, agent).unwrap();
+    path
+}
+
+/// The refund has started, and the end of the terminal's process is next.
+fn while_it_refunds(folder: &TempDir) -> Terminal {
+    let agent = refunding_agent(folder);
+    let agent = agent.to_str().unwrap();
+    let arguments = ["run", agent, "--trust", "--journal", "run.jsonl"];
+    let mut terminal = start(folder, (120, 30), &arguments);
+    sees(&mut terminal, "refund");
+    let deadline = std::time::Instant::now() + Duration::from_secs(40);
+    while !folder.path().join("started").exists() {
+        assert!(std::time::Instant::now() < deadline, "the tool starts");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    terminal
+}
+
+fn told(folder: &TempDir, arguments: &[&str]) -> String {
+    let mut command = std::process::Command::new(RETAKE);
+    let command = command.args(arguments).current_dir(folder.path());
+    let output = command.env("HOME", folder.path()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn of_a_tool_that_ran_when_retake_was_killed_everything_says_so_at_once() {
+    let folder = TempDir::new().unwrap();
+    let mut terminal = while_it_refunds(&folder);
+    terminal.signal(Signal::Kill).unwrap();
+    terminal.wait_exit().unwrap();
+
+    let found = told(&folder, &["check", "run.jsonl"]);
+    assert!(found.contains("refund had started"), "{found}");
+    assert!(found.contains("it may have run"), "{found}");
+    assert!(found.contains("cause: run broke off"), "{found}");
+    assert!(found.contains("supply-output"), "{found}");
+    assert!(!found.contains("wait (safe)"), "{found}");
+
+    let mut terminal = start(&folder, (120, 30), &["run.jsonl"]);
+    sees(&mut terminal, "1 warning");
+    sees(&mut terminal, "refund had started when the recording ended");
+    press(&mut terminal, '!');
+    sees(&mut terminal, "it may have run");
+    lacks(&terminal, "Nothing is broken");
+    terminal.send(Key::Esc);
+    press(&mut terminal, 'c');
+    sees(&mut terminal, "may have run");
+    quit(terminal);
+}
+
+#[test]
+fn a_run_that_is_asked_to_end_closes_its_calls_and_says_where_it_is() {
+    for signal in [Signal::Term, Signal::Hup] {
+        let folder = TempDir::new().unwrap();
+        let mut terminal = while_it_refunds(&folder);
+        terminal.signal(signal).unwrap();
+        terminal.wait_exit().unwrap();
+        if signal == Signal::Term {
+            sees(&mut terminal, "the run is in run.jsonl: reopen with");
+        }
+        let history = told(&folder, &["show", "run.jsonl"]);
+        assert!(history.contains("It may have done its work"), "{history}");
+    }
+}
+
 #[test]
 fn a_reply_is_seen_as_it_comes_and_a_resize_does_not_disturb_it() {
     let folder = TempDir::new().unwrap();

@@ -36,6 +36,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// How often the seconds of a live run are drawn anew.
 const TICK: Duration = Duration::from_millis(250);
+/// How long runs have to stop when the program is asked to end.
+const STOPPING: Duration = Duration::from_secs(5);
 
 /// Opens the debugger and returns when the operator leaves it.
 pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {
@@ -259,7 +261,7 @@ impl Face {
 
     /// Shows what there is until the operator leaves.
     fn stay(self, received: UnboundedReceiver<News>) -> Result<Left, OpenError> {
-        terminal::exit_when_hung_up();
+        terminal::exit_when_hung_up(signals::is_ending, STOPPING);
         signals::end_without_reader();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -319,13 +321,18 @@ impl Face {
             let stream = events.get_or_insert_with(EventStream::new);
             tokio::select! {
                 biased;
-                signal = endings.next() => return Ok(Left::Signal(signal)),
+                signal = endings.next() => {
+                    self.end_runs(&mut received, &mut endings).await;
+                    return Ok(Left::Signal(signal));
+                }
                 () = panics::fatal() => return Ok(Left::Panicked),
                 _ = resumed.recv() => self.app.effects.push_back(Effect::Redraw),
                 event = stream.next() => {
                     let mut waiting = Poll::Ready(event);
                     while let Poll::Ready(event) = waiting {
                         let Some(Ok(event)) = event else {
+                            signals::begin_to_end();
+                            self.end_runs(&mut received, &mut endings).await;
                             return Ok(Left::Signal(Signal::HUP.as_raw()));
                         };
                         #[cfg(debug_assertions)]
@@ -355,6 +362,27 @@ impl Face {
                 }
             }
             self.draw()?;
+        }
+    }
+
+    /// Stops the runs as `q` does: their open calls are closed, so that the journal says what may have happened. A
+    /// second signal does not wait for them.
+    async fn end_runs(&mut self, received: &mut UnboundedReceiver<News>, endings: &mut Endings) {
+        let stopping = async {
+            let debuggers = self.app.layers.of::<Debugger>();
+            let mut busy = debuggers.filter_map(Debugger::stop_run).count();
+            while busy > 0
+                && let Some(news) = received.recv().await
+            {
+                self.app.hear(news);
+                let debuggers = self.app.layers.of::<Debugger>();
+                busy = debuggers.filter(|debugger| debugger.is_stopping()).count();
+            }
+        };
+        tokio::select! {
+            () = stopping => {}
+            _ = endings.next() => {}
+            () = tokio::time::sleep(STOPPING) => {}
         }
     }
 

@@ -134,6 +134,16 @@ impl Debugger {
         self.perform_all()
     }
 
+    /// Stops the run of this file where one is under way; `None` where there is none.
+    pub(super) fn stop_run(&mut self) -> Option<()> {
+        update::stop_run(&mut self.state).then(|| drop(self.perform_all()))
+    }
+
+    /// Whether a run that was asked to stop has not ended yet.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.state.live.leaving.is_some()
+    }
+
     /// Takes news of the file and of the run; a run that has ended may be what the operator waits for to leave.
     pub(super) fn hear(&mut self, report: Report) -> Vec<Effect> {
         self.update(|state| update::arrive(state, report))

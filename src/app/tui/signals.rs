@@ -37,7 +37,7 @@ impl Endings {
     /// The number of the next one, of which the loop takes note.
     pub(super) async fn next(&mut self) -> i32 {
         let number = self.any().await;
-        IS_ENDING.store(true, Ordering::Release);
+        begin_to_end();
         number
     }
 
@@ -51,6 +51,16 @@ impl Endings {
             _ = quit.recv() => Signal::QUIT.as_raw(),
         }
     }
+}
+
+/// The loop has seen that the program ends.
+pub(super) fn begin_to_end() {
+    IS_ENDING.store(true, Ordering::Release);
+}
+
+/// Whether the loop is at the end of the program.
+pub(super) fn is_ending() -> bool {
+    IS_ENDING.load(Ordering::Acquire)
 }
 
 /// What asks the program to end. `^c` is a key here: an interrupt comes from outside.
@@ -81,7 +91,7 @@ pub(super) fn end_without_reader() {
             while interrupts.contains(&signals.any().await) && !is_taken() {}
         });
         std::thread::sleep(PATIENCE);
-        while !IS_ENDING.load(Ordering::Acquire) {
+        while !is_ending() {
             discard_output();
         }
         // The way back to the shell is short, and is discarded only where even that finds no room.

@@ -142,9 +142,9 @@ fn keyboard() -> io::Result<OwnedFd> {
 }
 
 /// Ends the program when the terminal goes away. Reading keys from a terminal that is gone never returns and
-/// spins (crossterm issue 793), so the loop cannot be asked to do it.
-pub(super) fn exit_when_hung_up() {
-    std::thread::spawn(|| {
+/// spins (crossterm issue 793), so the loop cannot be asked to do it. Where it ends by itself it has `patience`.
+pub(super) fn exit_when_hung_up(is_ending: fn() -> bool, patience: Duration) {
+    std::thread::spawn(move || {
         let Ok(tty) = keyboard() else { return };
         loop {
             let mut watched = [PollFd::new(&tty, PollFlags::empty())];
@@ -155,6 +155,9 @@ pub(super) fn exit_when_hung_up() {
             if polled.is_ok() && gone {
                 // The loop ends by itself where it can.
                 std::thread::sleep(Duration::from_millis(100));
+                if is_ending() {
+                    std::thread::sleep(patience);
+                }
                 std::process::exit(HUNG_UP);
             }
             if polled.is_err_and(|error| error != rustix::io::Errno::INTR) {

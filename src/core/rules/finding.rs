@@ -125,6 +125,9 @@ pub enum OrphanCause {
     /// The file ends here.
     #[strum(serialize = "end of file")]
     EndOfFile,
+    /// The run broke off while the tool ran.
+    #[strum(serialize = "run broke off")]
+    BrokenOff,
     /// It awaits a decision.
     #[strum(serialize = "approval")]
     Approval,

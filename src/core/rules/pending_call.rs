@@ -3,26 +3,35 @@
 use super::pairs::{self, OrphanCauses};
 use super::{Finding, OrphanCause, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Flags, Kind, PairStatus};
+use crate::session::ledger::{CallResult, RunState};
+use crate::session::{Flags, Item, Kind, PairStatus, Session};
+
+const STARTED: &str =
+    "had started when the recording ended: it may have run, and its output is not known";
 
 pub(crate) static RULE: Rule = Rule {
     id: "pending-call",
     severity: Severity::Info,
     summary: "the session ends on the call, or the call awaits an approval",
-    message: "{tool} waits[ {for}]",
+    message: "{tool} [waits {for}][{started}]",
     page: RulePage {
         what: "The session ends on a call, or a call awaits a decision of the operator.",
-        why: "Nothing is broken: the output is still to come. A repair would write a text where the real answer \
-            belongs.",
+        why: "A call that only waits is not broken: its output is still to come, and a repair would write a text where \
+            the real answer belongs. A tool that had started when its run broke off may have done its work.",
         example: "assistant calls refund (call_1), which needs an approval; the state is saved while it waits.",
         what_to_do: "Nothing, or decide what waits and go on with the run. If the run is over, supply the \
-            output by hand or close the turn.",
-        limits: "Whether the tool had started when the recording ended cannot be seen; it may have run.",
+            output by hand or close the turn. If the tool had started, find out what it did, and supply its output or \
+            an error; it runs again only where you confirm it.",
+        limits: "The journal of a run of retake says whether the tool had started when the recording ended: then it \
+            may have run, which is a warning, and it is not run again without your word. Other recordings do not \
+            say; there, too, it may have run.",
     },
     offers: &[
         Offer::safe("wait"),
         Offer::manual("supply-output"),
+        Offer::manual("inject-error"),
         Offer::unsafe_("close-turn"),
+        Offer::unsafe_("retry"),
     ],
     scope: Scope::Session(check),
 };
@@ -32,6 +41,17 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let mut aftermath = None;
     for (index, item) in session.items.iter().enumerate() {
         if session.pairing.standing(index) != PairStatus::Pending {
+            continue;
+        }
+        if has_started(session, item) {
+            findings.push(
+                Finding::new(&RULE, index)
+                    .as_bad_as(Severity::Warning)
+                    .fact("tool", pairs::tool(session, index))
+                    .fact("started", STARTED)
+                    .because(Some(OrphanCause::BrokenOff))
+                    .offering(|offer| offer.action != "wait"),
+            );
             continue;
         }
         let awaits = item.kind == Kind::ApprovalRequest || item.flags.has(Flags::AWAITS_APPROVAL);
@@ -52,9 +72,22 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
                 .fact("tool", pairs::tool(session, index))
                 .fact("for", what)
                 .because(Some(cause))
-                .offering(|offer| offer.action == "wait" || !awaits),
+                .offering(|offer| match offer.action {
+                    "wait" => true,
+                    "supply-output" | "close-turn" => !awaits,
+                    _ => false,
+                }),
         );
     }
+}
+
+/// Whether the journal of the run says that the tool of a call started, and not that it ended.
+fn has_started(session: &Session, call: &Item) -> bool {
+    let has = |run: &RunState| {
+        let id = session.call_id(call).unwrap_or_default();
+        run.results.get(&id) == Some(&CallResult::Ran) && !run.tool_runs.contains_key(&id)
+    };
+    session.run.as_ref().is_some_and(has)
 }
 
 #[cfg(test)]

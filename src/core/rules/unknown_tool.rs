@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
         what: "The model called a tool by a name that was not among the tools of the request at that turn.",
         why: "Most runtimes raise and the run is lost; others answer with an error, and the model may try the \
             same name again.",
-        example: "OfferedTools: search_flights, book_flight. Called: serch_flights.",
+        example: "Offered: search_flights, book_flight. Called: serch_flights.",
         what_to_do: "Take the suggestion if one is near. Otherwise inject an error that names the tools which \
             do exist, or retry the turn.",
         limits: "Silent where the tools are not recorded: give them with --tools. Calls of built-in tools \

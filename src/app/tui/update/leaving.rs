@@ -43,13 +43,25 @@ pub(super) fn leave(state: &mut State, command: Command) {
 
 /// Leaves by a command; a run that is under way is ended first.
 fn stop_and_leave(state: &mut State, command: Command) {
+    match stop(state, command) {
+        true => state.say("stopping the run: press the key again to quit now"),
+        false => leave(state, command),
+    }
+}
+
+/// Stops the run before the program ends; whether there is one to be stopped.
+pub fn stop_run(state: &mut State) -> bool {
+    stop(state, Command::Quit)
+}
+
+fn stop(state: &mut State, command: Command) -> bool {
     // The proxy goes on with what is given back to it.
     let is_given_back = state.exchange.is_some();
     if !state.live.is_busy() || state.live.leaving.is_some() || is_given_back {
-        return leave(state, command);
+        return false;
     }
     state.leave_layers();
     state.live.leaving = Some(command);
-    state.say("stopping the run: press the key again to quit now");
-    state.command(engine::RunCommand::Abort)
+    state.command(engine::RunCommand::Abort);
+    true
 }
