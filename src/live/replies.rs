@@ -15,6 +15,7 @@ pub(crate) fn mark_replies(session: &mut Session) {
         return;
     };
     session.run = rope.run().cloned();
+    mark_answered(session, rope);
     mark_tool_runs(session);
     for growth in rope.growths() {
         let (ended, stop, cost) = match &growth.by {
@@ -46,6 +47,22 @@ pub(crate) fn mark_replies(session: &mut Session) {
         }
     }
     session.stops.sort_by_key(|stop| stop.item);
+}
+
+/// Notes the calls whose outputs were written by takes.
+fn mark_answered(session: &mut Session, rope: &Rope) {
+    let is_written = |item: &&Item| {
+        let mut pieces = rope.pieces_of(item.span).peekable();
+        item.kind == Kind::Output
+            && pieces.peek().is_some()
+            && pieces.all(|piece| matches!(piece.from, TextOrigin::Written(_)))
+    };
+    let written = session.items.iter().filter(is_written);
+    let written = written.filter_map(|item| session.call_id(item).ok());
+    let written: Vec<String> = written.collect();
+    if let Some(run) = &mut session.run {
+        run.answered.extend(written);
+    }
 }
 
 /// Notes when the tools of the calls ran.

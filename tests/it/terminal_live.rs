@@ -239,6 +239,22 @@ fn a_run_that_is_asked_to_end_closes_its_calls_and_says_where_it_is() {
 }
 
 #[test]
+fn a_finished_run_goes_on_with_the_next_message() {
+    let folder = TempDir::new().unwrap();
+    let mut terminal = run(&folder, (100, 30), &bundled("final.toml"));
+    sees(&mut terminal, "c next message");
+    press(&mut terminal, 'c');
+    sees(&mut terminal, "the next message");
+    for letter in "and back?".chars() {
+        press(&mut terminal, letter);
+    }
+    terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, "reply 2");
+    sees(&mut terminal, "and back?");
+    quit(terminal);
+}
+
+#[test]
 fn a_reply_is_seen_as_it_comes_and_a_resize_does_not_disturb_it() {
     let folder = TempDir::new().unwrap();
     let agent = slow_agent(&folder);

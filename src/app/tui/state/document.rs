@@ -247,6 +247,16 @@ pub fn has_failed(session: &Session, checked: Option<&Checked>, call: usize) -> 
     output.is_some_and(|output| is_failure(session, checked, output))
 }
 
+/// Whether the output of a call is no tool's: the call was rejected, or a take wrote it.
+pub fn is_answered_by_hand(session: &Session, item: usize) -> bool {
+    let run = session.run.as_ref().filter(|run| !run.answered.is_empty());
+    run.zip(session.items.get(item)).is_some_and(|(run, item)| {
+        session
+            .call_id(item)
+            .is_ok_and(|id| run.answered.contains(&id))
+    })
+}
+
 /// How many items of a turn are looked at for its counts: a turn may be the whole file.
 const COUNTED: usize = 512;
 

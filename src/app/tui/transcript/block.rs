@@ -8,7 +8,7 @@ use crate::tui::render::{
     text_lines, with_images,
 };
 use crate::tui::state::detail::{Mode, is_container, json_lines, json_text_lines};
-use crate::tui::state::document::{Checked, has_failed};
+use crate::tui::state::document::{Checked, has_failed, is_answered_by_hand};
 use crate::tui::state::pretty::compact;
 use crate::tui::state::recovery::TakesView;
 use crate::tui::state::tree::Folds;
@@ -458,6 +458,9 @@ impl<'a> Block<'a> {
         let glyph = match self.session().pairing.partner(self.index) {
             Some(_) if has_failed(self.session(), self.page.checked, self.index) => {
                 return (Tone::Sign(Severity::Warning), SafeText::from_static("  "));
+            }
+            Some(_) if is_answered_by_hand(self.session(), self.index) => {
+                return plain(Tone::Dim, "- ");
             }
             Some(_) => Tone::Glyph(Glyph::Ok),
             None => Tone::Glyph(Glyph::Dot),

@@ -19,6 +19,7 @@ use crate::tui::state::preview::tool_of;
 use retake_core::engine::{self, BreakpointTarget, Reason};
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
+use retake_core::session::ledger::Ending;
 use retake_live::live::Phase;
 
 /// The notice where there is nothing to command.
@@ -64,6 +65,9 @@ fn go_on(state: &mut State) {
         return hear::trust(state, request);
     }
     match &state.live.phase {
+        Phase::Ended(Ending::Final) if state.exchange.is_none() => {
+            decide::ask_for_message(state, "the next message")
+        }
         Phase::Idle | Phase::Ended(_) => begin(state),
         Phase::Asking { .. } | Phase::Running { .. } => {
             state.say("the run is active: p pauses it, X aborts it")

@@ -20,6 +20,7 @@ use ratatui::widgets::Clear;
 use retake_core::engine::Reason;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Speaker;
+use retake_core::session::ledger::Ending;
 use retake_live::live::Phase;
 
 /// What is beside the phase whenever the model is a script.
@@ -147,6 +148,7 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
         Phase::Idle => return Vec::new(),
         // The proxy goes on with it.
         Phase::Ended(_) if is_seat => return Vec::new(),
+        Phase::Ended(Ending::Final) => return of(&[(Command::Continue, "next message")], false),
         Phase::Ended(_) => return of(&[(Command::Continue, "continue")], false),
         Phase::Waiting { .. } => {
             let rows = [(Command::Continue, "try now"), (Command::Abort, abort)];

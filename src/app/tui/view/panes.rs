@@ -4,7 +4,7 @@
 use super::{Row, cells, counts, row_style};
 use crate::tui::filter::FilterBar;
 use crate::tui::state::document::{
-    Checked, Extent, Listed, Place, count_turn, has_failed, is_failure,
+    Checked, Extent, Listed, Place, count_turn, has_failed, is_answered_by_hand, is_failure,
 };
 use crate::tui::state::layout::Pane;
 use crate::tui::state::preview::{is_call, speaks_for, tool_of};
@@ -275,6 +275,7 @@ impl<'a> Painter<'a> {
         let standing = match self.checked.and_then(|checked| checked.worst(index)) {
             Some(finding) if finding.is_settled => theme.sign(finding.severity).style(theme.dim),
             Some(finding) => theme.sign(finding.severity),
+            None if is_answered_by_hand(self.session, index) => Span::styled("-", theme.dim),
             None if is_answered() => Span::styled(theme.glyphs.ok, theme.ok),
             None => Span::raw(" "),
         };

@@ -91,6 +91,7 @@ pub struct Ledger {
     breakers: BTreeMap<String, String>,
     failed: HashMap<CallKey, (Option<CallFailure>, String)>,
     supplied: HashSet<CallKey>,
+    rejected: HashSet<CallKey>,
     /// When it began.
     began: Option<u64>,
     /// When tools ran; those that have not ended have no end.
@@ -108,6 +109,8 @@ pub struct RunState {
     pub results: BTreeMap<String, CallResult>,
     /// What its replies took, by the index of their last item; of those that a take has changed nothing is known.
     pub replies: BTreeMap<u32, ReplyCost>,
+    /// The calls that were rejected, or whose output a take wrote, by call id.
+    pub answered: BTreeSet<String>,
     /// When it began, in milliseconds since 1970.
     pub began: Option<u64>,
     /// When tools ran, by call id.
@@ -245,6 +248,9 @@ impl Ledger {
                 ..
             } if GIVES_AN_OUTPUT.contains(&action.as_str()) => {
                 self.supplied.insert(call.clone());
+                if action == "reject" {
+                    self.rejected.insert(call.clone());
+                }
             }
             LedgerEvent::Decided { .. }
             | LedgerEvent::Refused { .. }
@@ -392,6 +398,8 @@ impl Ledger {
             })
         });
         let calls: Vec<CallKey> = calls.collect();
+        let rejected = calls.iter().filter(|call| self.rejected.contains(call));
+        let rejected = rejected.map(|call| call.call_id.clone()).collect();
         let results = calls.iter();
         let results = results.filter_map(|call| Some((call.call_id.clone(), self.result(call)?)));
         let tool_runs = calls.iter().filter_map(|call| {
@@ -403,6 +411,7 @@ impl Ledger {
             breakers: self.breakers.clone(),
             results: results.collect(),
             replies: BTreeMap::new(),
+            answered: rejected,
             began: self.began,
             tool_runs: tool_runs.collect(),
         }

@@ -141,12 +141,13 @@ fn reject(state: &mut State, call: CallKey) {
         _ => None,
     });
     let title = format!("reject {}", tool.unwrap_or_default());
-    let text = draft(state, &call).unwrap_or_else(|| REJECTED.to_owned());
+    // What is typed goes on after it.
+    let text = draft(state, &call).unwrap_or_else(|| format!("{REJECTED} "));
     let purpose = "what the model reads as the result of the call";
     let setup = WordsSetup::for_purpose(title, purpose, text);
     ask_about(state, setup, call, |call, written| Wish::Reject {
         call,
-        words: written.text,
+        words: written.text.trim_end().to_owned(),
     });
 }
 
@@ -219,7 +220,7 @@ pub(super) fn open_answer(state: &mut State, is_error: bool) {
             };
             (call, tool, vec![Line::new(Tone::Warning, words)])
         }
-        Some(Reason::NothingSaid) => return ask_for_message(state),
+        Some(Reason::NothingSaid) => return ask_for_message(state, "the first message"),
         _ => return,
     };
     let text = draft(state, &call).unwrap_or_default();
@@ -238,10 +239,10 @@ pub(super) fn open_answer(state: &mut State, is_error: bool) {
     });
 }
 
-/// Opens the form for the first message of a run.
-fn ask_for_message(state: &mut State) {
+/// Opens the form for a message of the user, with which the run goes on.
+pub(super) fn ask_for_message(state: &mut State, title: &str) {
     let form = WordsForm::new(WordsSetup {
-        title: "the first message".to_owned(),
+        title: title.to_owned(),
         ..WordsSetup::default()
     });
     state.open(form, |state, form, written| {
