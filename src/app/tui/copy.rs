@@ -40,11 +40,13 @@ pub enum Copied {
     JqPath,
     /// The bytes of the item as they stand in the file.
     Raw,
+    /// The error for which the run is paused.
+    Error,
 }
 
 impl Copied {
     /// Everything, with its key and its name.
-    pub const ALL: [(Self, char, &'static str); 7] = [
+    pub const ALL: [(Self, char, &'static str); 8] = [
         (Self::Text, 'y', "item text"),
         (Self::Arguments, 'a', "arguments"),
         (Self::Output, 'o', "output"),
@@ -52,6 +54,7 @@ impl Copied {
         (Self::Path, 'p', "path"),
         (Self::JqPath, 'q', "jq path"),
         (Self::Raw, 'r', "raw"),
+        (Self::Error, 'e', "the error"),
     ];
 }
 
@@ -60,13 +63,18 @@ impl Copied {
 pub struct CopyMenu<T>(Vec<(char, &'static str, Option<T>)>);
 
 impl CopyMenu<Copied> {
-    /// A menu of what the item has; the rest is shown dim and does nothing.
+    /// A menu of what the item has; the rest is shown dim and does nothing. An error is there only in a run that
+    /// is paused for one.
     pub fn of_item(available: &[Copied]) -> Self {
-        let rows = Copied::ALL.map(|(what, key, name)| {
+        let rows = Copied::ALL.into_iter().filter_map(|(what, key, name)| {
             let is_available = available.contains(&what);
-            (key, name, is_available.then_some(what))
+            (is_available || what != Copied::Error).then_some((
+                key,
+                name,
+                is_available.then_some(what),
+            ))
         });
-        Self(rows.to_vec())
+        Self(rows.collect())
     }
 }
 

@@ -25,7 +25,7 @@ use std::cell::{Cell, RefCell};
 
 const NARROWEST: u16 = 36;
 /// Most cells of an entry of a log.
-const ENTRY: usize = 2000;
+const ENTRY: usize = 20_000;
 /// Cells of the widest totals.
 const WIDEST_USAGE: usize = 110;
 /// Most problems of reading that are listed.
@@ -373,6 +373,15 @@ pub fn explanations(
     PageText {
         title,
         lines,
+        targets: Vec::new(),
+    }
+}
+
+/// Why the run is paused, in full.
+pub fn pause(words: &str, theme: &Theme, width: usize) -> PageText {
+    PageText {
+        title: " paused ".to_owned(),
+        lines: entry("", words, theme.text, width, theme),
         targets: Vec::new(),
     }
 }

@@ -8,8 +8,8 @@ use retake_core::wire::Refusal;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// Of an error text so many characters are kept.
-const WHY: usize = 500;
+/// Of an error text so many characters are kept: providers quote the schema that they refuse.
+const WHY: usize = 16_000;
 
 /// Of the body of a refusal so many bytes are read.
 const ERROR_BODY: usize = 64 * 1024;

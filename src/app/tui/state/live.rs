@@ -227,6 +227,14 @@ impl Live {
         found.map(|(reason, _)| reason)
     }
 
+    /// The error of the model for which the run is paused.
+    pub fn error(&self) -> Option<&str> {
+        self.reasons().iter().find_map(|reason| match reason {
+            Reason::Model { why } => Some(why.as_str()),
+            _ => None,
+        })
+    }
+
     /// Whether a run was begun and has not ended.
     pub fn is_on(&self) -> bool {
         !matches!(self.phase, Phase::Idle | Phase::Ended(_))

@@ -46,7 +46,7 @@ fn a_call_is_rejected_with_words_or_edited_or_left() {
     assert_eq!(desk.state.item, 2);
     desk.press("i").sees("The operator rejected this call.");
     desk.press("^z")
-        .press("` Ask first.` esc i")
+        .press("`Ask first.` esc i")
         .sees("Ask first.");
     desk.press("^s");
     let words = "The operator rejected this call. Ask first.".to_owned();
@@ -146,6 +146,13 @@ fn other_pauses_are_left_by_their_keys() {
     desk.sees("the request to the model failed: 401: no key")
         .press("c");
     assert_eq!(desk.asked_engine(), [RunCommand::Continue]);
+    let why = format!(
+        "400: {} (type: x, param: tools.0.name)",
+        "wrong ".repeat(60)
+    );
+    desk.tell(paused(&[Reason::Model { why }]));
+    desk.misses("tools.0.name").press("!").sees("tools.0.name");
+    desk.press("esc y").sees("the error").press("esc");
     desk.tell(paused(&[Reason::NothingSaid])).press("o ^s");
     desk.press("`hello` ^s");
     assert_eq!(desk.asked(), [LiveCommand::Say("hello".to_owned())]);

@@ -5,6 +5,7 @@ use crate::tui::copy::{Copied, CopyMenu, LIMIT};
 use crate::tui::effect::{Counting, Effect, Hit, SearchRequest, Sifting};
 use crate::tui::filter::{Filter, FilterBar, Filtering};
 use crate::tui::keymap::{Command, Direction};
+use crate::tui::live::words::sentence;
 use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
 use crate::tui::state::detail::Mode;
 use crate::tui::state::document::Place;
@@ -336,6 +337,15 @@ pub(super) fn explain(state: &mut State) {
         }
     };
     let Some(mut findings) = findings.map(<[_]>::to_vec) else {
+        let here = state.live.reason_at(state.item);
+        if let Some(reason) = here.or_else(|| state.live.reasons().first()) {
+            let words = sentence(reason);
+            let page = TextPage::new(Command::Explain, move |_: &State, theme, width| {
+                texts::pause(&words, theme, width)
+            });
+            state.open(page, |_, _, _| ());
+            return;
+        }
         let words = match checked.findings().is_empty() {
             true => "no findings in this session",
             false => "no finding in this turn: ] goes to the next one",
@@ -448,6 +458,9 @@ pub(super) fn copy(state: &mut State) {
     if state.item().is_some_and(|item| !item.call_id.is_none()) {
         available.push(Copied::CallId);
     }
+    if state.live.error().is_some() {
+        available.push(Copied::Error);
+    }
     let menu = CopyMenu::of_item(&available);
     state.open(menu, |state, _, what| match copied(state, what) {
         Some(bytes) if bytes.len() > LIMIT => {
@@ -486,6 +499,7 @@ fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
         Copied::Path => state.name.clone().into_bytes(),
         Copied::JqPath => return None,
         Copied::Raw => session.bytes(item).ok()?,
+        Copied::Error => state.live.error()?.into(),
     };
     Some(bytes)
 }
