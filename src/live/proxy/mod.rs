@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Proxy`] | a running proxy: its parts and its commands |
 //! | [`serve`] | the wire, from the client inwards: [`Listen`] has the port, `contact` the socket, `guard` lets in who may come, each request is answered by a [`Watch`], and [`UpstreamOrigin`] asks the model; `headers` and `body` say what goes on in either direction |
-//! | `exchanges` | a [`Watch`] that looks: each exchange is driven by a task of its own through [`retake_core::exchange::machine`]; `judge` finds what is wrong |
+//! | `exchanges` | a [`Watch`] that looks: what somebody may decide about is driven by a task of its own through [`retake_core::exchange::machine`], what is only watched passes in the task of its connection; `judge` finds what is wrong |
 //! | [`holds`] | what is held: live runs whose tools are the agent's |
 //! | [`Chaos`] | faults on purpose |
 //! | [`recorder`] | what is written down |

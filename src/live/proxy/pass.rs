@@ -53,6 +53,30 @@ pub fn onward<W: Watch>(
     head.map(|()| body)
 }
 
+/// Follows a reply on its way to the client.
+pub(crate) trait Follow: Send + Unpin + 'static {
+    /// A piece passes.
+    fn piece(&mut self, piece: &[u8]);
+    /// Nothing has come since.
+    fn waits(&mut self, cx: &mut Context<'_>) {
+        let _ = cx;
+    }
+    /// The reply is over.
+    fn over(&mut self, end: TransferEnd);
+}
+
+impl<F: Follow> Follow for Option<F> {
+    fn piece(&mut self, piece: &[u8]) {
+        self.iter_mut().for_each(|follow| follow.piece(piece));
+    }
+
+    fn over(&mut self, end: TransferEnd) {
+        if let Some(follow) = self {
+            follow.over(end);
+        }
+    }
+}
+
 /// Counts what passes, and tells whoever watches when it is over. An exchange whose client leaves before there
 /// is a reply ends so, too.
 pub struct Count<W: Watch> {
@@ -77,70 +101,75 @@ impl<W: Watch> Count<W> {
         }
     }
 
-    fn first(&mut self) {
-        if let Some(passed) = &mut self.passed {
-            passed.first = Some(self.began.elapsed());
-        }
-    }
-
-    fn over(&mut self, gone: TransferEnd, bytes: u64) {
-        let ending = match gone {
-            TransferEnd::Whole => ExchangeEnding::Passed,
-            TransferEnd::Truncated => ExchangeEnding::Truncated,
-            TransferEnd::Unwanted => ExchangeEnding::ClientLeft,
-        };
-        self.end(ending, bytes);
-    }
-
-    pub(crate) fn end(&mut self, ending: ExchangeEnding, received: u64) {
+    pub(crate) fn end(&mut self, ending: ExchangeEnding) {
         if let Some(mut passed) = self.passed.take() {
             passed.total = self.began.elapsed();
-            passed.received = received;
             passed.ending = ending;
             self.watch.passed(passed);
         }
     }
 }
 
+impl<W: Watch> Follow for Count<W> {
+    fn piece(&mut self, piece: &[u8]) {
+        if let Some(passed) = &mut self.passed {
+            passed.first.get_or_insert_with(|| self.began.elapsed());
+            passed.received += piece.len() as u64;
+        }
+    }
+
+    fn over(&mut self, end: TransferEnd) {
+        self.end(end.into());
+    }
+}
+
 impl<W: Watch> Drop for Count<W> {
     fn drop(&mut self) {
-        self.end(ExchangeEnding::ClientLeft, 0);
+        self.end(ExchangeEnding::ClientLeft);
     }
 }
 
 /// How a reply that only passed has gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TransferEnd {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TransferEnd {
     Whole,
-    /// The upstream broke off.
-    Truncated,
+    /// The upstream broke off, and why.
+    Truncated(String),
     /// The client did not want all of it.
     Unwanted,
 }
 
-/// The body of an upstream's reply on its way to the client.
-struct Passing<W: Watch> {
-    body: Incoming,
-    count: Option<Count<W>>,
-    bytes: u64,
-    /// Something was handed over in this round and may not have been written yet.
-    is_fresh: bool,
-    gone: Option<TransferEnd>,
-}
-
-impl<W: Watch> Passing<W> {
-    fn new(body: Incoming, count: Option<Count<W>>) -> Self {
-        Self {
-            body,
-            count,
-            bytes: 0,
-            is_fresh: false,
-            gone: None,
+impl From<TransferEnd> for ExchangeEnding {
+    fn from(end: TransferEnd) -> Self {
+        match end {
+            TransferEnd::Whole => Self::Passed,
+            TransferEnd::Truncated(_) => Self::Truncated,
+            TransferEnd::Unwanted => Self::ClientLeft,
         }
     }
 }
 
-impl<W: Watch> HttpBody for Passing<W> {
+/// The body of an upstream's reply on its way to the client.
+pub(crate) struct Passing<F: Follow> {
+    body: Incoming,
+    follow: F,
+    /// Something was handed over in this round and may not have been written yet.
+    is_fresh: bool,
+    end: Option<TransferEnd>,
+}
+
+impl<F: Follow> Passing<F> {
+    pub(crate) fn new(body: Incoming, follow: F) -> Self {
+        Self {
+            body,
+            follow,
+            is_fresh: false,
+            end: None,
+        }
+    }
+}
+
+impl<F: Follow> HttpBody for Passing<F> {
     type Data = Bytes;
     type Error = Cut;
 
@@ -150,23 +179,24 @@ impl<W: Watch> HttpBody for Passing<W> {
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         let this = self.get_mut();
         loop {
-            if this.gone == Some(TransferEnd::Truncated) {
+            if matches!(this.end, Some(TransferEnd::Truncated(_))) {
                 return Poll::Ready(Some(Err(Cut::Upstream)));
             }
             let frame = match Pin::new(&mut this.body).poll_frame(cx) {
                 Poll::Pending => {
                     this.is_fresh = false;
+                    this.follow.waits(cx);
                     return Poll::Pending;
                 }
                 Poll::Ready(frame) => frame,
             };
             match frame {
                 None => {
-                    this.gone = Some(TransferEnd::Whole);
+                    this.end = Some(TransferEnd::Whole);
                     return Poll::Ready(None);
                 }
-                Some(Err(_)) => {
-                    this.gone = Some(TransferEnd::Truncated);
+                Some(Err(error)) => {
+                    this.end = Some(TransferEnd::Truncated(error.to_string()));
                     if std::mem::take(&mut this.is_fresh) {
                         // hyper drops what it has not written when a body fails; it writes when
                         // nothing more is ready.
@@ -179,12 +209,7 @@ impl<W: Watch> HttpBody for Passing<W> {
                     let Ok(data) = frame.into_data() else {
                         continue;
                     };
-                    if this.bytes == 0
-                        && let Some(count) = &mut this.count
-                    {
-                        count.first();
-                    }
-                    this.bytes += data.len() as u64;
+                    this.follow.piece(&data);
                     this.is_fresh = true;
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
@@ -201,15 +226,13 @@ impl<W: Watch> HttpBody for Passing<W> {
     }
 }
 
-impl<W: Watch> Drop for Passing<W> {
+impl<F: Follow> Drop for Passing<F> {
     fn drop(&mut self) {
         let is_whole = self.body.is_end_stream();
-        let gone = self.gone.unwrap_or(match is_whole {
+        let end = self.end.take().unwrap_or(match is_whole {
             true => TransferEnd::Whole,
             false => TransferEnd::Unwanted,
         });
-        if let Some(count) = &mut self.count {
-            count.over(gone, self.bytes);
-        }
+        self.follow.over(end);
     }
 }

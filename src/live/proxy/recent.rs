@@ -44,7 +44,7 @@ impl StoredRequest {
 }
 
 struct Kept {
-    recorded: RecordedExchange,
+    recorded: Arc<RecordedExchange>,
     request: Option<StoredRequest>,
     bytes: u64,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Recent {
 
 impl Recent {
     /// Keeps an exchange that is over, in place of the oldest ones.
-    pub(crate) fn keep(&mut self, recorded: RecordedExchange, request: Option<StoredRequest>) {
+    pub(crate) fn keep(&mut self, recorded: Arc<RecordedExchange>, request: Option<StoredRequest>) {
         let decoded = request.as_ref().map_or(0, |request| request.body.len());
         let bytes = (recorded.cost() + decoded) as u64;
         self.bytes += bytes;
@@ -127,7 +127,7 @@ mod tests {
     fn the_oldest_give_way_and_the_latest_opens_like_a_recording() {
         let mut recent = Recent::default();
         for id in 1..=3 {
-            recent.keep(recorded(id, 30 << 20), None);
+            recent.keep(recorded(id, 30 << 20).into(), None);
         }
         assert!(recent.recording(ExchangeId(1), &[], &[]).is_none());
         let input = recent.recording(ExchangeId(3), &[], &[]).unwrap().unwrap();

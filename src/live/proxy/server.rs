@@ -352,7 +352,7 @@ impl<W: Watch> Place<W> {
             }
             Err(error) => {
                 let why = error.to_string();
-                count.end(ExchangeEnding::NoReply { why }, 0);
+                count.end(ExchangeEnding::NoReply { why });
                 let mut reply = pass::no_reply(None, &error);
                 close(&mut reply);
                 reply

@@ -18,20 +18,37 @@ fn is_gone(phase: &ExchangePhase) -> bool {
 
 #[test]
 fn b01_a_client_that_leaves_a_stream_takes_the_upstream_with_it() {
-    let upstream = Fake::start(|_, stream| {
-        let _ = stream.write_all(STREAM.as_bytes());
-        // It speaks until nobody hears it.
-        while stream.write_all(&chunk(b": more\n\n")).is_ok() {
-            std::thread::sleep(Duration::from_millis(20));
+    for policy in [INJECT, ""] {
+        let upstream = Fake::start(|_, stream| {
+            let _ = stream.write_all(STREAM.as_bytes());
+            // It speaks until nobody hears it.
+            while stream.write_all(&chunk(b": more\n\n")).is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            false
+        });
+        let stage = Stage::by(upstream, policy);
+        let mut client = stage.send(&Agent::new((Dialect::Chat, true)), "");
+        client.until_comes(": more");
+        drop(client);
+        stage.upstream.until_gone(1);
+        assert_eq!(stage.ending(1), ExchangeEnding::ClientLeft);
+    }
+}
+
+#[test]
+fn a_client_that_leaves_before_there_is_a_reply_takes_the_upstream_with_it() {
+    for policy in [INJECT, ""] {
+        let stage = Stage::by(Fake::silent(), policy);
+        let client = stage.send(&Agent::new((Dialect::Chat, false)), "");
+        let since = Instant::now();
+        while stage.upstream.requests().is_empty() {
+            assert!(since.elapsed() < PATIENCE, "never asked");
+            std::thread::sleep(Duration::from_millis(5));
         }
-        false
-    });
-    let stage = Stage::by(upstream, INJECT);
-    let mut client = stage.send(&Agent::new((Dialect::Chat, true)), "");
-    client.until_comes(": more");
-    drop(client);
-    stage.upstream.until_gone(1);
-    assert_eq!(stage.ending(1), ExchangeEnding::ClientLeft);
+        drop(client);
+        assert_eq!(stage.ending(1), ExchangeEnding::ClientLeft);
+    }
 }
 
 #[test]

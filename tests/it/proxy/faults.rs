@@ -31,16 +31,22 @@ fn a10_a_stream_without_its_end_mark_passes_as_it_is_and_is_flagged() {
 
 #[test]
 fn a_stream_that_breaks_off_breaks_off_for_the_agent_as_well() {
-    for dialect in DIALECTS {
+    // Without a policy nobody decides about it, and it passes another way.
+    for (dialect, policy) in DIALECTS.iter().flat_map(|one| [(*one, INJECT), (*one, "")]) {
         let pieces = events(dialect, &turn("1", "Let me look.", &[BAD]));
         let sent = pieces[..pieces.len() - 2].concat();
         let bytes = [stream_head(dialect).as_bytes(), &chunk(&sent)].concat();
-        let stage = Stage::by(Fake::closing(bytes), INJECT);
+        let stage = Stage::by(Fake::closing(bytes), policy);
         let got = stage.ask(&Agent::new((dialect, true)));
         assert!(!got.is_whole && got.is_closed, "{dialect:?}");
         // Nobody has held anything back for good.
         assert_eq!(got.body, sent, "{dialect:?}");
         assert_eq!(stage.ending(1), ExchangeEnding::Truncated);
+        let notes = stage.over(1).notes;
+        assert!(
+            notes.iter().any(|note| note.contains("broke off")),
+            "{notes:?}"
+        );
     }
 }
 

@@ -203,13 +203,17 @@ fn answers(dialect: Dialect, calls: &[(String, String)]) -> Vec<Value> {
 
 #[test]
 fn a_sound_conversation_passes_and_nothing_is_found_in_it() {
-    for way in ways() {
-        let stage = Stage::new(model(&[&[GOOD], &[GOOD, GOOD]]), INJECT);
+    for (way, policy) in ways().flat_map(|way| [(way, INJECT), (way, "")]) {
+        let stage = Stage::new(model(&[&[GOOD], &[GOOD, GOOD]]), policy);
         let mut agent = Agent::new(stage.address, way);
         assert_eq!(agent.run(), 3, "{way:?}");
         for ended in stage.ended(3) {
             assert_eq!(ended, (ExchangeEnding::Passed, Vec::new()), "{way:?}");
         }
+        let news = stage.news.lock().unwrap();
+        let is_noted =
+            |one: &ProxyNews| matches!(one, ProxyNews::Exchange(seen) if !seen.notes.is_empty());
+        assert!(!news.iter().any(is_noted), "{way:?} {policy}");
     }
 }
 

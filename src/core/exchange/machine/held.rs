@@ -2,7 +2,7 @@
 
 use super::{
     Exchange, ExchangeEffect, ExchangeTimer, Held, HoldDecision, Millis, Over, ReplyHead, STALL,
-    State, What,
+    State, What, stalled,
 };
 use crate::exchange::client::{Hears, InProgress, counts_events, heartbeat, interval_ms, until_ms};
 use crate::exchange::rewrite::continuation;
@@ -108,8 +108,7 @@ impl Exchange {
             ExchangeTimer::Beat => self.armed[0] = None,
             ExchangeTimer::Deadline => self.armed[1] = None,
             ExchangeTimer::Stall if self.wants_upstream() || self.state == State::Waiting => {
-                let words = format!("nothing has come for {} s", STALL / 1000);
-                self.effects.push(ExchangeEffect::Note(words));
+                self.effects.push(ExchangeEffect::Note(stalled()));
                 // A reply that goes on in silence is reported again, but seldom.
                 self.wait(ExchangeTimer::Stall, now + 4 * STALL);
             }

@@ -41,7 +41,12 @@ const WHOLE: usize = 16 * 1024 * 1024;
 /// The most bytes of a refusal.
 const REFUSAL: usize = 1024 * 1024;
 /// After so long without a byte a reply counts as stalled.
-const STALL: Millis = 15_000;
+pub const STALL: Millis = 15_000;
+
+/// The note about it.
+pub fn stalled() -> String {
+    format!("nothing has come for {} s", STALL / 1000)
+}
 
 /// What an exchange is about.
 #[derive(Debug, Clone)]

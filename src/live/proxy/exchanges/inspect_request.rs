@@ -5,9 +5,10 @@ use crate::lock::lock;
 use crate::proxy::decode::decode;
 use crate::proxy::judge::{Judge, REPEATED, RequestReading, shielded};
 use bytes::Bytes;
+use hyper::http::uri::PathAndQuery;
 use retake_core::exchange::views::{StoredReplies, Views};
 use retake_core::session::Dialect;
-use retake_core::wire::RequestHead;
+use retake_core::wire::{RequestHead, streams_events};
 use std::sync::{Arc, Mutex};
 use tokio::task::spawn_blocking;
 
@@ -37,6 +38,17 @@ pub(crate) struct InspectedRequest {
     pub(crate) note: Option<&'static str>,
 }
 
+impl InspectedRequest {
+    /// The same, with what its path says.
+    pub(crate) fn at(mut self, dialect: Dialect, path_and_query: &PathAndQuery) -> Self {
+        self.request_head = self.request_head.at(path_and_query.path());
+        // Otherwise it is a list in one piece of JSON, which nobody can hold back in parts.
+        let is_framed = streams_events(dialect, path_and_query.query());
+        self.is_readable &= is_framed || !self.request_head.streams;
+        self
+    }
+}
+
 /// Notice for a request that continues an unknown reply.
 const UNKNOWN: &str = "the provider keeps the history of this request, and its beginning was not seen: it is \
     judged without tools and history";
@@ -47,13 +59,19 @@ const WHOLE: &str =
 impl InspectInput {
     /// Looks, at a long body on another thread.
     pub(crate) async fn look(self) -> InspectedRequest {
+        if !self.takes_long() {
+            return self.look_here();
+        }
         let look = self.clone();
-        let looked = match self.takes_long() {
-            true => spawn_blocking(move || look.looked()).await.ok(),
-            false => shielded(|| look.looked()),
-        };
+        let looked = spawn_blocking(move || look.looked()).await;
+        looked.unwrap_or_else(|_| self.unread())
+    }
+
+    /// Looks on this thread.
+    pub(crate) fn look_here(self) -> InspectedRequest {
+        let look = self.clone();
         // What cannot be looked at passes, as it would have without retake.
-        looked.unwrap_or_else(|| self.unread())
+        shielded(|| look.looked()).unwrap_or_else(|| self.unread())
     }
 
     /// Whether the thread that forwards would be kept from others. How much comes of an

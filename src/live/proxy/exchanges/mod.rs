@@ -1,13 +1,16 @@
-//! Exchanges that are looked at: each is driven by a task of its own, and any number at once.
+//! Exchanges that are looked at, any number at once. One that may be held is driven by a task of its own; one that
+//! is only watched passes in the task of its connection.
 //!
 //! What reaches an exchange from outside of its wire (the end of its hold, the operator, a retry of its client)
 //! is a message in its inbox, so that nobody waits for anybody.
 
+mod ended;
 mod injected;
 mod inspect_request;
 mod pump;
 mod state;
 mod turns;
+mod watched;
 
 pub(crate) use state::{ProxyState, UpstreamWatcher};
 
@@ -18,22 +21,30 @@ use super::headers::{ask_for_plain, content_encoding};
 use super::judge::{ExchangeVerdict, RequestReading, shielded};
 use super::news::{Observer, OpenedSocket, Passed, ProxyRequest, TurnedAway, Watch};
 use super::recorder::RecordedExchange;
+use crate::http::secrets_shown;
 use http_body_util::BodyExt;
-use hyper::{HeaderMap, Response};
+use hyper::Response;
 use injected::Injected;
 use inspect_request::{InspectInput, InspectedRequest};
 use pump::Pump;
 use retake_core::chaos;
 use retake_core::exchange::client::Client;
 use retake_core::exchange::machine::ExchangeSettings;
-use retake_core::exchange::{ExchangePhase, ExchangeSummary};
+use retake_core::exchange::{ExchangeId, ExchangePhase, ExchangeSummary};
+use retake_core::redact::HeaderSecret;
 use retake_core::session::Dialect;
+use retake_core::wire::stream::FRAMES;
 use retake_core::wire::write::request::with_route;
-use retake_core::wire::{RequestHead, route, streams_events};
+use retake_core::wire::{RequestHead, route};
 use state::{ActiveExchange, ExchangeMessage, RequestKey, ms, ms_of};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
 use turns::WebSocketRecorder;
+use watched::WatchedExchange;
+
+/// An exchange that takes longer is written down before its end.
+const WHILE: Duration = Duration::from_millis(200);
 
 /// What becomes of an exchange where faults are injected.
 #[derive(Default)]
@@ -45,28 +56,45 @@ struct Chance {
 }
 
 impl UpstreamWatcher {
-    /// What is known of an exchange before it begins.
+    /// A request, to be looked at.
+    fn to_inspect(&self, question: &ProxyRequest) -> InspectInput {
+        InspectInput {
+            judge: self.state.judge.clone(),
+            views: self.views.clone(),
+            conversations: self.conversations.clone(),
+            dialect: question.dialect,
+            encoding: Some(content_encoding(&question.lines)).filter(|it| !it.is_empty()),
+            body: question.body.clone(),
+        }
+    }
+
+    /// What is known of an exchange before it begins; its header lines have `shown` these secrets.
     fn seen(
         &self,
+        id: ExchangeId,
         question: &ProxyRequest,
-        client: &Client,
-        request_head: &RequestHead,
+        shown: &[HeaderSecret],
+        (client, request_head): (&Client, &RequestHead),
     ) -> ExchangeSummary {
         ExchangeSummary {
-            id: self.state.number(),
+            id,
             at_ms: ms_of(question.at),
             upstream: self.place,
             client: client.name.clone(),
             method: question.method.to_string(),
-            path: self
-                .state
-                .clean(question.path_and_query.path(), &question.lines),
+            path: self.state.clean(question.path_and_query.path(), shown),
             dialect: Some(question.dialect),
-            model: self.state.clean(&request_head.model, &question.lines),
+            model: self.state.clean(&request_head.model, shown),
             streams: request_head.streams,
             sent: question.body.len() as u64,
             ..ExchangeSummary::default()
         }
+    }
+
+    /// Whether nothing of an exchange is ever held, mended or changed: it passes as it comes.
+    fn only_watches(&self, dialect: Dialect) -> bool {
+        let is_framed = dialect.facts().stream_type == FRAMES;
+        self.chaos.is_none() && !self.state.judge.decides() && !is_framed
     }
 
     /// What a request means to the faults that are injected.
@@ -110,16 +138,12 @@ impl UpstreamWatcher {
 
 impl Watch for UpstreamWatcher {
     async fn exchange(&self, mut question: ProxyRequest) -> Response<Body> {
+        if self.only_watches(question.dialect) {
+            return WatchedExchange::pass(self, question).await;
+        }
         let dialect = question.dialect;
         let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
-        let look = InspectInput {
-            judge: self.state.judge.clone(),
-            views: self.views.clone(),
-            conversations: self.conversations.clone(),
-            dialect,
-            encoding: Some(content_encoding(&question.lines)).filter(|it| !it.is_empty()),
-            body: question.body.clone(),
-        };
+        let look = self.to_inspect(&question);
         let InspectedRequest {
             plain,
             reading,
@@ -127,13 +151,8 @@ impl Watch for UpstreamWatcher {
             is_readable,
             restored,
             note,
-        } = look.look().await;
-        let path = question.path_and_query.path();
-        let request_head = request_head.at(path);
-        // Otherwise it is a list in one piece of JSON, which nobody can hold back in parts.
-        let is_framed = streams_events(dialect, question.path_and_query.query());
-        let is_readable = is_readable && (is_framed || !request_head.streams);
-        let body = match route(path) {
+        } = look.look().await.at(dialect, &question.path_and_query);
+        let body = match route(question.path_and_query.path()) {
             Some(route) => with_route(&route, &plain),
             None => (&*plain).into(),
         };
@@ -150,11 +169,13 @@ impl Watch for UpstreamWatcher {
             // Nothing can be read in what is encoded.
             ask_for_plain(&mut question.lines);
         }
+        let seen = |id, question: &ProxyRequest, client: &Client| {
+            let shown = secrets_shown(&question.lines);
+            self.seen(id, question, &shown, (client, &request_head))
+        };
         if let Some((chaos, order, heard)) = chance.fault {
-            let seen = self.seen(&question, &client, &request_head);
-            // Nobody decides about it, so nothing is heard of the inbox.
-            let active = ActiveExchange::new(unbounded_channel().0, request, client.retry);
-            self.state.begins(&seen, active);
+            let seen = seen(self.state.number(), &question, &client);
+            self.state.begins(&seen, ActiveExchange::default());
             let injected = Injected {
                 watcher: self.clone(),
                 chaos,
@@ -173,7 +194,7 @@ impl Watch for UpstreamWatcher {
             let _ = inbox.send(ExchangeMessage::Joined(side, question.presence));
         } else {
             let intercepts = is_readable && self.state.intercepts();
-            let seen = self.seen(&question, &client, &request_head);
+            let seen = seen(self.state.number(), &question, &client);
             let retry = client.retry;
             let settings = ExchangeSettings {
                 dialect,
@@ -221,7 +242,7 @@ impl Watch for UpstreamWatcher {
             upstream: self.place,
             client: client.name,
             method: passed.method.to_string(),
-            path: self.state.clean(&passed.path, &HeaderMap::new()),
+            path: self.state.clean(&passed.path, &[]),
             status: passed.status,
             sent: passed.sent,
             received: passed.received,
@@ -246,7 +267,7 @@ impl Watch for UpstreamWatcher {
             path,
             why,
         } = turned;
-        let path = self.state.clean(&path, &HeaderMap::new());
+        let path = self.state.clean(&path, &[]);
         self.state
             .notice(format!("{client}: {method} {path} was turned away: {why}"));
     }
@@ -259,7 +280,7 @@ impl Watch for UpstreamWatcher {
 
     fn socket(&self, opened: OpenedSocket) -> Option<Box<dyn Observer>> {
         let seen = self.state.observe(self.place, &opened);
-        self.state.report_seen(&seen);
+        self.state.report_seen(seen.clone());
         let state = self.state.clone();
         Some(Box::new(WebSocketRecorder::new(state, seen, &opened)))
     }

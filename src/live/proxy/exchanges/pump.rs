@@ -1,20 +1,18 @@
 //! Drives one exchange: hears the upstream, the client, the judge, the hold and the clock, tells the machine,
 //! and does what it says.
 
-use super::state::{ExchangeMessage, Judges, UpstreamWatcher, ms};
+use super::ended::{self, EndedExchange, Unjudged, UnjudgedReply};
+use super::state::{ExchangeMessage, UpstreamWatcher, ms};
 use crate::proxy::body::{ClientPresence, UpstreamBody};
 use crate::proxy::chaos::ReplyId;
 use crate::proxy::client_side::ClientSide;
-use crate::proxy::decode::decode;
 use crate::proxy::headers::{content_encoding, shape_of};
 use crate::proxy::holds::HoldUpdate;
-use crate::proxy::judge::{Continuation, ExchangeVerdict, RequestReading, shielded};
+use crate::proxy::judge::{Continuation, ExchangeVerdict, RequestReading};
 use crate::proxy::news::ProxyRequest;
 use crate::proxy::origin::UpstreamFailure;
 use crate::proxy::recent::StoredRequest;
-use crate::proxy::recorder::{
-    REPLY_CAP, RecordedBody, RecordedExchange, RecordedHead, assemble, looks_streamed,
-};
+use crate::proxy::recorder::{REPLY_CAP, RecordedBody, RecordedExchange, RecordedHead};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::Response;
@@ -25,7 +23,6 @@ use retake_core::exchange::machine::{
 };
 use retake_core::exchange::views::Keeping;
 use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary};
-use retake_core::session::Dialect;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -37,8 +34,6 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How often the growth of a reply is reported.
 const OFTEN: Duration = Duration::from_millis(100);
-/// An exchange that takes longer is written down before its end.
-const WHILE: Duration = Duration::from_millis(200);
 /// So long a disk may take to write down that an exchange is held.
 const DISK: Duration = Duration::from_secs(1);
 
@@ -213,7 +208,7 @@ impl Pump {
             () = self.question.presence.ended(), if !self.was_doubted => Next::ClientHalfClosed,
             () = &mut self.clock => Next::TimerFired,
             () = sleep_until(self.last_report.0 + OFTEN), if self.is_report_due => Next::ReportDue,
-            () = sleep_until(self.began + WHILE), if !self.is_written => Next::TakesAWhile,
+            () = sleep_until(self.began + super::WHILE), if !self.is_written => Next::TakesAWhile,
         }
     }
 
@@ -283,7 +278,7 @@ impl Pump {
                 self.drive(Event::WaitsAgain(why)).await;
             }
             ExchangeMessage::Hold(HoldUpdate::Found(found)) => {
-                self.see(found);
+                ended::see(&mut self.seen, self.found, found);
                 self.keep_found();
                 self.report();
             }
@@ -388,10 +383,8 @@ impl Pump {
         self.clock.as_mut().reset(next);
     }
 
-    fn note(&mut self, note: String) {
-        if !self.seen.notes.contains(&note) {
-            self.seen.notes.push(note);
-        }
+    fn note(&mut self, words: String) {
+        ended::note(&mut self.seen, &words);
     }
 
     /// How long it has taken without the time in which decisions were awaited, in milliseconds.
@@ -425,7 +418,7 @@ impl Pump {
         }
         self.last_report = (Instant::now(), phase.clone());
         self.seen.phase = phase;
-        self.watcher.state.report_seen(&self.seen);
+        self.watcher.state.report_seen(self.seen.clone());
     }
 }
 
@@ -520,50 +513,35 @@ impl Given {
     }
 }
 
-// What passed without being judged is judged when it is over: nothing can be decided about it any more,
-// but findings are reported.
-
-/// A reply as it came, to be read once it is over.
-struct Came {
-    dialect: Dialect,
-    encoding: String,
-    body: RecordedBody,
-}
-
 impl Pump {
-    /// The exchange is over: what nobody has judged of it is judged, and it is written down, both beside what
-    /// passes. The client has everything already.
+    /// The exchange is over: it is written down and judged, beside what passes. The client has everything already.
     pub(crate) fn finish(mut self) {
         // The upstream has nothing more to say.
         (self.reply, self.asking) = (None, None);
-        let came = self.came();
-        if let Some(came) = &came
-            && !came.encoding.is_empty()
+        self.received.end();
+        let reply = self.unjudged_reply();
+        if let Some(UnjudgedReply { encoding, .. }) = &reply
+            && !encoding.is_empty()
             && self.machine.reads_reply()
         {
-            let encoding = &came.encoding;
             self.note(format!(
                 "the reply is encoded ({encoding}) although no encoding was requested: it passed unchecked"
             ));
         }
         let (recorded, stored) = self.end();
-        let state = self.watcher.state.clone();
-        // Before anything is judged, so that nothing is lost that its client has.
-        state.record(recorded.clone());
-        if !self.is_readable || (self.was_looked_at && came.is_none()) {
-            return state.over(recorded, stored);
-        }
-        let bytes = recorded.cost();
-        let work = move |judges| {
-            let (mut pump, mut recorded) = (self, recorded);
-            pump.judge_late(came, judges);
-            if pump.seen != recorded.seen {
-                pump.watcher.state.record_judged(&pump.seen);
-                recorded.seen.clone_from(&pump.seen);
-            }
-            pump.watcher.state.over(recorded, stored);
+        let request = (self.is_readable && !self.was_looked_at).then(|| self.reading.clone());
+        let ended = EndedExchange {
+            state: self.watcher.state.clone(),
+            recorded: Arc::new(recorded),
+            stored,
+            unjudged: Unjudged {
+                request,
+                reply: reply.filter(|_| self.is_readable),
+                kept: self.found,
+                secrets: self.secrets(),
+            },
         };
-        state.late.judge(bytes, Box::new(work));
+        ended.finish();
     }
 
     /// What is written down of it.
@@ -620,72 +598,14 @@ impl Pump {
         (recorded, stored)
     }
 
-    fn judge_late(&mut self, came: Option<Came>, judges: Judges) {
-        if judges == Judges::No {
-            return self.note("not judged: too much waited, or retake was ended".to_owned());
-        }
-        if shielded(|| self.look_back(came)).is_none() {
-            self.note("the exchange could not be judged".to_owned());
-        }
-    }
-
     /// The reply, where nobody has judged it.
-    fn came(&self) -> Option<Came> {
-        let is_good = self
-            .head
-            .as_ref()
-            .is_some_and(|head| head.status.is_success());
-        (is_good && !self.was_judged && !self.received.is_cut()).then(|| Came {
-            dialect: self.question.dialect,
-            encoding: self.encoding(),
+    fn unjudged_reply(&self) -> Option<UnjudgedReply> {
+        let head = self.head.as_ref()?;
+        let is_good = head.status.is_success();
+        (is_good && !self.was_judged && !self.received.is_cut()).then(|| UnjudgedReply {
+            request: self.reading.clone(),
+            encoding: content_encoding(&head.headers),
             body: self.received.clone(),
         })
     }
-
-    fn look_back(&mut self, came: Option<Came>) {
-        let (judge, secrets) = (self.watcher.state.judge.clone(), self.secrets());
-        if !self.was_looked_at {
-            self.found_late(judge.request(&self.reading, &secrets));
-        }
-        let (reply, fault) = came.as_ref().map(plain).unwrap_or_default();
-        if let Some(fault) = fault {
-            self.note(fault);
-        }
-        if let Some(reply) = reply {
-            self.found_late(judge.reply(&self.reading, (&reply, true), &secrets));
-        }
-    }
-
-    fn encoding(&self) -> String {
-        let head = self.head.as_ref();
-        head.map_or_else(String::new, |head| content_encoding(&head.headers))
-    }
-
-    fn found_late(&mut self, verdict: ExchangeVerdict) {
-        self.see_verdict(&verdict);
-        self.keep_found();
-        if let Some(recording) = verdict.recording
-            && !verdict.findings.is_empty()
-        {
-            let id = self.seen.id;
-            self.watcher
-                .state
-                .report_found(id, verdict.findings, recording);
-        }
-    }
-}
-
-/// The reply as one document of its dialect, and why it cannot be decoded.
-fn plain(came: &Came) -> (Option<String>, Option<String>) {
-    let bytes = came.body.bytes();
-    let decoded = decode(&came.encoding, &bytes);
-    let fault = decoded.fault.map(|fault| fault.to_string());
-    if fault.is_some() {
-        return (None, fault);
-    }
-    let reply = match looks_streamed(&decoded.bytes) {
-        true => assemble(Some(came.dialect), &decoded.bytes).reply,
-        false => String::from_utf8(decoded.bytes.into_owned()).ok(),
-    };
-    (reply, None)
 }

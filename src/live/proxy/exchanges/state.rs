@@ -2,7 +2,7 @@
 //! recorded, what is remembered.
 
 use crate::Recording;
-use crate::http::{Headers, secrets_shown};
+use crate::http::Headers;
 use crate::lock::lock;
 use crate::proxy::body::ClientPresence;
 use crate::proxy::chaos::Chaos;
@@ -16,13 +16,12 @@ use crate::proxy::recent::{Recent, StoredRequest};
 use crate::proxy::recorder::{RecordedExchange, RecordedHead, Recorder};
 use crate::takes::wall_clock;
 use bytes::Bytes;
-use hyper::HeaderMap;
 use hyper::http::uri::PathAndQuery;
 use retake_core::exchange::client::Client;
 use retake_core::exchange::entry::ExchangeNote;
 use retake_core::exchange::views::{StoredReplies, Views};
 use retake_core::exchange::{ExchangeId, ExchangePhase, ExchangeSummary};
-use retake_core::redact::{Redactor, Vault, is_key, without_tags};
+use retake_core::redact::{HeaderSecret, Redactor, Vault, is_key, without_tags};
 use retake_core::rules::Finding;
 use retake_core::session::hash;
 use std::cmp::Reverse;
@@ -88,10 +87,13 @@ impl RequestKey {
     }
 }
 
+/// An exchange that is under way.
+#[derive(Default)]
 pub(crate) struct ActiveExchange {
-    inbox: UnboundedSender<ExchangeMessage>,
+    /// Where it can be reached; `None` where nobody decides about it.
+    inbox: Option<UnboundedSender<ExchangeMessage>>,
     /// By what a retry of its request is known.
-    request: RequestKey,
+    request: Option<RequestKey>,
     /// How often its client has sent it before.
     retry: u32,
     is_held: bool,
@@ -107,12 +109,10 @@ impl ActiveExchange {
         retry: u32,
     ) -> Self {
         Self {
-            inbox,
-            request,
+            inbox: Some(inbox),
+            request: Some(request),
             retry,
-            is_held: false,
-            is_gone: false,
-            is_recorded: false,
+            ..Self::default()
         }
     }
 }
@@ -217,8 +217,9 @@ impl ProxyState {
 
     fn release_all(&self, by: &str) {
         for active in lock(&self.under_way).values().filter(|one| one.is_held) {
-            // It may have ended meanwhile.
-            let _ = active.inbox.send(ExchangeMessage::Release(by.to_owned()));
+            if let Some(inbox) = &active.inbox {
+                let _ = inbox.send(ExchangeMessage::Release(by.to_owned()));
+            }
         }
     }
 
@@ -231,7 +232,7 @@ impl ProxyState {
 
     fn inbox(&self, id: ExchangeId) -> Option<UnboundedSender<ExchangeMessage>> {
         let under_way = lock(&self.under_way);
-        under_way.get(&id).map(|active| active.inbox.clone())
+        under_way.get(&id)?.inbox.clone()
     }
 
     /// The number of the next exchange.
@@ -244,13 +245,13 @@ impl ProxyState {
         &self.tokens
     }
 
-    /// The path or model of a request, as it is reported and written: without secrets, those of its
-    /// header lines among them.
-    pub(crate) fn clean(&self, word: &str, lines: &HeaderMap) -> String {
+    /// The path or model of a request, as it is reported and written: without secrets, those that its
+    /// header lines have `shown` among them.
+    pub(crate) fn clean(&self, word: &str, shown: &[HeaderSecret]) -> String {
         let word = self.redactor.text(word, &mut Vault::default());
         // Which secret it is nobody has to know; equal words stay equal.
         let word = without_tags(&word).into_owned();
-        let shown = secrets_shown(lines).into_iter();
+        let shown = shown.iter();
         let shown = shown.filter(|one| is_key(&one.secret) && word.contains(&one.secret));
         shown.fold(word.clone(), |word, one| {
             word.replace(&one.secret, &format!("[redacted {}]", one.header))
@@ -277,27 +278,34 @@ impl ProxyState {
         let mut under_way = lock(&self.under_way);
         let like = under_way.iter_mut().filter(|(_, active)| {
             let is_next = active.is_gone || active.retry < retry;
-            active.is_held && is_next && active.request == *request
+            active.is_held && is_next && active.request.as_ref() == Some(request)
         });
         let best = like.max_by_key(|(id, active)| (active.is_gone, active.retry, Reverse(id.0)));
         let (_, found) = best?;
         (found.retry, found.is_gone) = (retry, false);
-        Some(found.inbox.clone())
+        found.inbox.clone()
     }
 
     pub(crate) fn begins(&self, seen: &ExchangeSummary, active: ActiveExchange) {
         lock(&self.under_way).insert(seen.id, active);
-        self.report_seen(seen);
+        self.report_seen(seen.clone());
+    }
+
+    /// An exchange begins about which nobody decides: it is reported when it is over.
+    pub(crate) fn begins_unheld(&self) -> ExchangeId {
+        let id = self.number();
+        lock(&self.under_way).insert(id, ActiveExchange::default());
+        id
     }
 
     /// The status of an exchange has changed.
-    pub(crate) fn report_seen(&self, seen: &ExchangeSummary) {
+    pub(crate) fn report_seen(&self, seen: ExchangeSummary) {
         if let Some(active) = lock(&self.under_way).get_mut(&seen.id) {
             let hold = seen.phase.hold();
             active.is_held = hold.is_some();
             active.is_gone = hold.is_some_and(|holding| holding.is_gone);
         }
-        (self.report)(ProxyNews::Exchange(Arc::new(seen.clone())));
+        (self.report)(ProxyNews::Exchange(Arc::new(seen)));
     }
 
     pub(crate) fn report_found(&self, id: ExchangeId, findings: Vec<Finding>, session: Recording) {
@@ -341,11 +349,17 @@ impl ProxyState {
     }
 
     /// Writes down an exchange that has all that it will ever get; it may still be judged.
-    pub(crate) fn record(&self, recorded: RecordedExchange) {
-        if let Some(active) = lock(&self.under_way).get_mut(&recorded.seen.id) {
+    pub(crate) fn record(&self, recorded: impl Into<Arc<RecordedExchange>>) {
+        let recorded = recorded.into();
+        self.has_recorded(recorded.seen.id);
+        self.recorder.exchange(recorded);
+    }
+
+    /// An exchange is handed over to the recorder, with all that it will ever get.
+    pub(crate) fn has_recorded(&self, id: ExchangeId) {
+        if let Some(active) = lock(&self.under_way).get_mut(&id) {
             active.is_recorded = true;
         }
-        self.recorder.exchange(recorded);
     }
 
     /// Writes down what was found in an exchange since it was recorded.
@@ -359,13 +373,13 @@ impl ProxyState {
     }
 
     /// An exchange that is recorded is over.
-    pub(crate) fn over(&self, recorded: RecordedExchange, stored: Option<StoredRequest>) {
-        let seen = recorded.seen.clone();
+    pub(crate) fn over(&self, recorded: Arc<RecordedExchange>, stored: Option<StoredRequest>) {
+        let (id, seen) = (recorded.seen.id, recorded.seen.clone());
         if self.judge.has_operator {
             lock(&self.recent).keep(recorded, stored);
         }
-        self.report_seen(&seen);
-        lock(&self.under_way).remove(&seen.id);
+        self.report_seen(seen);
+        lock(&self.under_way).remove(&id);
     }
 
     /// An exchange about which nothing more is to be found out is over: it is recorded and reported.
@@ -374,19 +388,22 @@ impl ProxyState {
         recorded: RecordedExchange,
         stored: Option<StoredRequest>,
     ) {
+        let recorded = Arc::new(recorded);
         self.record(recorded.clone());
         self.over(recorded, stored);
     }
 
     /// What is read along of a WebSocket.
     pub(crate) fn observe(&self, place: usize, opened: &OpenedSocket) -> ExchangeSummary {
-        self.recorder.learn(RecordedHead::of(&opened.lines));
+        let head = RecordedHead::of(&opened.lines);
+        let path = self.clean(opened.path_and_query.path(), &head.secrets);
+        self.recorder.learn(head);
         ExchangeSummary {
             id: self.number(),
             at_ms: ms_of(opened.at),
             upstream: place,
             method: "GET".to_owned(),
-            path: self.clean(opened.path_and_query.path(), &opened.lines),
+            path,
             status: Some(101),
             phase: ExchangePhase::Replying,
             notes: vec![
@@ -492,6 +509,8 @@ const COUNT: usize = 10_000;
 const END: Duration = Duration::from_secs(1);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(5);
+/// So long exchanges gather once all were judged: nobody who hands over has to wake this thread meanwhile.
+const REST: Duration = Duration::from_millis(5);
 
 /// Judges an exchange that is over, or hears that it is not to be judged.
 pub(crate) type JudgeJob = Box<dyn FnOnce(Judges) + Send>;
@@ -565,13 +584,18 @@ impl Late {
 }
 
 fn run(jobs: &Receiver<(usize, JudgeJob)>, load: &Load) {
-    while let Ok((bytes, work)) = jobs.recv() {
-        work(match load.ends.load(Ordering::Relaxed) {
-            true => Judges::No,
-            false => Judges::Yes,
-        });
-        load.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        load.count.fetch_sub(1, Ordering::Relaxed);
+    while let Ok(first) = jobs.recv() {
+        for (bytes, work) in std::iter::once(first).chain(jobs.try_iter()) {
+            work(match load.ends.load(Ordering::Relaxed) {
+                true => Judges::No,
+                false => Judges::Yes,
+            });
+            load.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            load.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        if !load.ends.load(Ordering::Relaxed) {
+            std::thread::sleep(REST);
+        }
     }
 }
 

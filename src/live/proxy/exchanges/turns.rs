@@ -5,16 +5,15 @@
 //! request, and the server streams the events of one Response, the last of which holds it whole
 //! (OpenAI API, guide "WebSocket mode").
 
-use super::state::{Judges, ProxyState};
+use super::ended::{EndedExchange, Unjudged, UnjudgedReply};
+use super::state::ProxyState;
 use crate::http::Headers;
-use crate::proxy::judge::{ExchangeVerdict, RequestReading, shielded};
 use crate::proxy::news::{Observer, OpenedSocket, SocketDirection};
 use crate::proxy::recorder::{RecordedBody, RecordedExchange};
 use crate::takes::wall_clock;
 use bytes::Bytes;
-use hyper::HeaderMap;
 use retake_core::exchange::entry::SocketSide;
-use retake_core::exchange::{ExchangeEnding, ExchangeFinding, ExchangePhase, ExchangeSummary};
+use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary};
 use retake_core::json::Cursor;
 use retake_core::wire::{RequestHead, WEBSOCKET};
 use std::sync::Arc;
@@ -75,7 +74,7 @@ impl Observer for WebSocketRecorder {
         let note = "its messages cannot be read any more; they pass all the same".to_owned();
         if !self.seen.notes.contains(&note) {
             self.seen.notes.push(note);
-            self.state.report_seen(&self.seen);
+            self.state.report_seen(self.seen.clone());
         }
     }
 
@@ -168,7 +167,7 @@ fn over(
         method: socket.method.clone(),
         path: socket.path.clone(),
         dialect: Some(dialect),
-        model: state.clean(&model.unwrap_or_default(), &HeaderMap::new()),
+        model: state.clean(&model.unwrap_or_default(), &[]),
         streams: true,
         status: socket.status,
         sent: request_body.len() as u64,
@@ -182,55 +181,27 @@ fn over(
         ..ExchangeSummary::default()
     };
     let request = state.judge.recall(dialect, request_body.clone());
-    let mut recorded = RecordedExchange {
-        seen,
-        continuation: Some(request.continuation().clone()),
-        request: RecordedBody::whole(request_body),
-        reply: RecordedBody::whole(reply.clone()),
-        ..RecordedExchange::default()
+    let reply = RecordedBody::whole(reply);
+    let ended = EndedExchange {
+        state: state.clone(),
+        recorded: Arc::new(RecordedExchange {
+            seen,
+            continuation: Some(request.continuation().clone()),
+            request: RecordedBody::whole(request_body),
+            reply: reply.clone(),
+            ..RecordedExchange::default()
+        }),
+        stored: None,
+        unjudged: Unjudged {
+            request: Some(request.clone()),
+            reply: Some(UnjudgedReply {
+                request,
+                encoding: String::new(),
+                body: reply,
+            }),
+            kept: 0,
+            secrets: secrets.to_vec(),
+        },
     };
-    state.record(recorded.clone());
-    let (judging, cost, secrets) = (state.clone(), recorded.cost(), secrets.to_vec());
-    let work = move |judges| {
-        let verdicts = (judges == Judges::Yes)
-            .then(|| shielded(|| judged(&judging, (&request, &reply), &secrets)));
-        let before = recorded.seen.clone();
-        match verdicts.flatten() {
-            Some(verdicts) => verdicts
-                .into_iter()
-                .for_each(|verdict| report(&judging, &mut recorded.seen, verdict)),
-            None => recorded.seen.notes.push("not judged".to_owned()),
-        }
-        if recorded.seen != before {
-            judging.record_judged(&recorded.seen);
-        }
-        judging.over(recorded, None);
-    };
-    state.late.judge(cost, Box::new(work));
-}
-
-fn judged(
-    state: &ProxyState,
-    (request, reply): (&Arc<RequestReading>, &[u8]),
-    secrets: &[(String, String)],
-) -> [ExchangeVerdict; 2] {
-    let reply = String::from_utf8_lossy(reply);
-    [
-        state.judge.request(request, secrets),
-        state.judge.reply(request, (&reply, true), secrets),
-    ]
-}
-
-fn report(state: &ProxyState, seen: &mut ExchangeSummary, verdict: ExchangeVerdict) {
-    let Some(recording) = verdict.recording.filter(|_| !verdict.findings.is_empty()) else {
-        return;
-    };
-    if let Some(session) = recording.sessions.first() {
-        let found = verdict
-            .findings
-            .iter()
-            .map(|one| ExchangeFinding::of(one, session));
-        seen.found.extend(found);
-    }
-    state.report_found(seen.id, verdict.findings, recording);
+    ended.finish();
 }

@@ -307,7 +307,6 @@ pub(crate) struct Load {
 }
 
 /// One entry that was handed over.
-#[derive(Debug)]
 pub(crate) struct WriteJob {
     pub(crate) what: WriteItem,
     /// What it keeps in memory.
@@ -315,9 +314,11 @@ pub(crate) struct WriteJob {
     pub(crate) acknowledge: Option<oneshot::Sender<bool>>,
 }
 
-#[derive(Debug)]
+/// Gives an exchange that is to be written.
+pub(crate) type DeferredExchange = Box<dyn FnOnce() -> Arc<RecordedExchange> + Send>;
+
 pub(crate) enum WriteItem {
-    Exchange(Box<RecordedExchange>, RecordStage),
+    Exchange(DeferredExchange, RecordStage),
     Observed(ExchangeId, u64, SocketSide, String),
     Entry(ExchangeNote),
     /// Secrets of header lines, to be known from now on.
@@ -387,7 +388,8 @@ impl Writer {
             acknowledge,
         } = job;
         let spelled = match what {
-            WriteItem::Exchange(recorded, stage) => {
+            WriteItem::Exchange(exchange, stage) => {
+                let recorded = exchange();
                 let id = recorded.seen.id;
                 match &stage {
                     RecordStage::Over => {

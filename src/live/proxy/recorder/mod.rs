@@ -27,12 +27,13 @@ use crate::journal::{
 };
 use crate::lock::lock;
 use journal::ProxyJournal;
-use journal::{Load, Tell, WriteItem, WriteJob, Writer};
+use journal::{DeferredExchange, Load, Tell, WriteItem, WriteJob, Writer};
 use retake_core::exchange::ExchangeId;
 use retake_core::exchange::entry::{ExchangeNote, SocketSide};
 use retake_core::formats::retake_journal::{encode_header, encode_line};
 use secrets::{Secrets, Spread};
-use spell::{RecordStage, WrittenRequests};
+pub(crate) use spell::RecordStage;
+use spell::WrittenRequests;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -169,14 +170,19 @@ impl Recorder {
     }
 
     /// Records an exchange that is over.
-    pub fn exchange(&self, recorded: RecordedExchange) {
-        self.hand_over(recorded, RecordStage::Over, None);
+    pub fn exchange(&self, recorded: impl Into<Arc<RecordedExchange>>) {
+        self.hand_over_whole(recorded.into(), RecordStage::Over, None);
     }
 
     /// Records an exchange whose reply takes a while, as far as it is known: should the proxy be killed,
     /// its request is there.
-    pub fn began(&self, recorded: RecordedExchange) {
-        self.hand_over(recorded, RecordStage::Began, None);
+    pub fn began(&self, recorded: impl Into<Arc<RecordedExchange>>) {
+        self.hand_over_whole(recorded.into(), RecordStage::Began, None);
+    }
+
+    /// Records an exchange that the thread that writes puts together. `cost` is what it keeps in memory.
+    pub(crate) fn put_together(&self, cost: usize, stage: RecordStage, exchange: DeferredExchange) {
+        self.hand_over(cost, exchange, stage, None);
     }
 
     /// Records what nobody waits for.
@@ -188,7 +194,7 @@ impl Recorder {
     /// the hold is. Nothing of it is to be answered before this is on the disk, or cannot be.
     pub fn held(&self, recorded: RecordedExchange, run: Option<PathBuf>) -> OnDisk {
         let (acknowledge, on_disk) = oneshot::channel();
-        self.hand_over(recorded, RecordStage::Held(run), Some(acknowledge));
+        self.hand_over_whole(recorded.into(), RecordStage::Held(run), Some(acknowledge));
         on_disk
     }
 
@@ -218,22 +224,34 @@ impl Recorder {
         self.send(WriteItem::Observed(id, at, from, message), cost, None);
     }
 
-    fn hand_over(
+    fn hand_over_whole(
         &self,
-        recorded: RecordedExchange,
+        recorded: Arc<RecordedExchange>,
         stage: RecordStage,
         acknowledge: Option<oneshot::Sender<bool>>,
     ) {
-        let what = |recorded| WriteItem::Exchange(Box::new(recorded), stage);
         let cost = recorded.cost();
+        self.hand_over(cost, Box::new(move || recorded), stage, acknowledge);
+    }
+
+    fn hand_over(
+        &self,
+        cost: usize,
+        exchange: DeferredExchange,
+        stage: RecordStage,
+        acknowledge: Option<oneshot::Sender<bool>>,
+    ) {
         let (waiting, entries) = self.queued();
         if entries >= ENTRIES && acknowledge.is_none() {
             self.load.lost.fetch_add(1, Ordering::Relaxed);
+            exchange();
         } else if waiting > 0 && waiting.saturating_add(cost) > self.most {
             // What comes alone is taken, whatever its length: a request may have as much as the queue.
-            self.send(what(recorded.without_bodies()), 0, acknowledge);
+            let recorded = Arc::unwrap_or_clone(exchange()).without_bodies();
+            let exchange = Box::new(move || Arc::new(recorded));
+            self.send(WriteItem::Exchange(exchange, stage), 0, acknowledge);
         } else {
-            self.send(what(recorded), cost, acknowledge);
+            self.send(WriteItem::Exchange(exchange, stage), cost, acknowledge);
         }
     }
 

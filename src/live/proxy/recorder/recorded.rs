@@ -111,6 +111,13 @@ impl RecordedBody {
         self.push(piece, REPLY_CAP);
     }
 
+    /// Nothing more comes: clones share all of it from now on.
+    pub(crate) fn end(&mut self) {
+        if !self.tail.is_empty() {
+            self.blocks.push(std::mem::take(&mut self.tail).into());
+        }
+    }
+
     /// How many bytes went over the wire.
     pub fn total(&self) -> u64 {
         self.total

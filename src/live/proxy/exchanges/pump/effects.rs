@@ -5,6 +5,7 @@ use super::{DISK, Pump, place_of};
 use crate::http::{Headers, strip_lines_of_a_body};
 use crate::proxy::body::Outgoing;
 use crate::proxy::client_side::Gone;
+use crate::proxy::exchanges::ended::see_verdict;
 use crate::proxy::exchanges::state::ExchangeMessage;
 use crate::proxy::headers::{
     ask_for_plain, error_head, provider_error_head, reply_head, same_head, stream_head,
@@ -13,7 +14,6 @@ use crate::proxy::judge::{ExchangeVerdict, RequestReading, shielded};
 use crate::takes::wall_clock;
 use bytes::Bytes;
 use hyper::http::response::Parts;
-use retake_core::exchange::ExchangeFinding;
 use retake_core::exchange::machine::{
     Event, ExchangeEffect, ExchangeTimer, Held, HoldDecision, Judgement, ReplyHead, What,
 };
@@ -225,7 +225,7 @@ impl Pump {
 
     /// Takes the findings; those of a held exchange are reported by its hold.
     pub(crate) fn found(&mut self, verdict: ExchangeVerdict) -> Judgement {
-        self.see_verdict(&verdict);
+        see_verdict(&mut self.seen, self.found, &verdict);
         if verdict.judgement == Judgement::Sound
             && let Some(recording) = verdict.recording
             && !verdict.findings.is_empty()
@@ -237,27 +237,6 @@ impl Pump {
                 .report_found(id, verdict.findings, recording);
         }
         verdict.judgement
-    }
-
-    /// What was found is seen with the exchange.
-    pub(crate) fn see_verdict(&mut self, verdict: &ExchangeVerdict) {
-        let recording = verdict.recording.as_ref();
-        let session = recording.and_then(|recording| recording.sessions.first());
-        let Some(session) = session.filter(|_| !verdict.findings.is_empty()) else {
-            return;
-        };
-        let found = verdict.findings.iter();
-        self.see(found.map(|one| ExchangeFinding::of(one, session)).collect());
-    }
-
-    /// The same, in place of what was seen since findings were reported.
-    pub(crate) fn see(&mut self, found: Vec<ExchangeFinding>) {
-        self.seen.found.truncate(self.found);
-        for one in found {
-            if !self.seen.found.contains(&one) {
-                self.seen.found.push(one);
-            }
-        }
     }
 
     /// Findings so far were reported, and stay.
