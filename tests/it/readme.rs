@@ -26,7 +26,7 @@ fn formats() -> String {
     let heads = "| format | what it is | pairs by | tools | fixed | written by `convert` |";
     let mut table = format!("{heads}\n|---|---|---|---|---|---|\n");
     for format in FORMATS {
-        let pairs = match format.dialect.facts().call_ids.needed {
+        let pairs = match format.dialect().facts().call_ids.needed {
             IdsNeeded::Neither => "name",
             _ => "id",
         };
@@ -36,7 +36,7 @@ fn formats() -> String {
             false => "as a request",
         };
         let agent = AgentProgram::named(format.id);
-        let of_dialect = of_dialect(format.dialect).id == format.id;
+        let of_dialect = of_dialect(format.dialect()).id == format.id;
         let written = match agent.map(AgentProgram::proven_with) {
             Some((package, version)) => format!("resumed by {package} {version}"),
             None if of_dialect => "yes".to_owned(),

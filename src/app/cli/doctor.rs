@@ -398,11 +398,9 @@ fn provider_of(session: &Session, recording: &Recording) -> Dialect {
     let model = session.model.as_deref().unwrap_or_default();
     match recording.format.reading {
         Reading::Records(_) | Reading::Database => session.dialect,
-        Reading::Spelled(_) | Reading::Whole(_) | Reading::Tables(_) => match model {
-            model if model.contains("claude") => Dialect::Anthropic,
-            model if model.contains("gemini") => Dialect::Gemini,
-            _ => session.dialect,
-        },
+        Reading::Spelled(_) | Reading::Whole(_) | Reading::Tables(_) => {
+            Dialect::of_model(model).unwrap_or(session.dialect)
+        }
     }
 }
 

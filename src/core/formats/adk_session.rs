@@ -3,7 +3,7 @@
 use super::messages::{Message, each_value, list, placed, text};
 use super::transcript::Transcript;
 use super::{Contents, Document, Format, Reading};
-use crate::session::{Dialect, Source, SourceError};
+use crate::session::{Source, SourceError};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "adk-session",
     title: "ADK sessions",
-    dialect: Dialect::Gemini,
     sniff: |sample| {
         let is_event = |event: &Document<'_>| {
             event.has("author") && (event.has("invocation_id") || event.has("invocationId"))
@@ -27,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| match value {
         Ok(value) if list(&value, "events").is_empty() => add(&mut out, place.line, &value),
         Ok(value) => {

@@ -8,9 +8,7 @@
 
 use super::{Contents, Format, Layout, Reading, Sample, assemble_plain};
 use crate::json::{Cursor, JsonError, JsonErrorKind};
-use crate::session::{
-    CallId, Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceError, Span,
-};
+use crate::session::{CallId, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceError, Span};
 use crate::wire::{Fields, responses};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +17,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "agents-runstate",
     title: "openai-agents RunState",
-    dialect: Dialect::Responses,
     sniff,
     reading: Reading::Whole(read),
 };
@@ -75,7 +72,7 @@ fn read(source: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError>
         item.flags.set_if(Flags::AWAITS_APPROVAL, waits);
     }
     let problems = std::mem::take(&mut out.problems);
-    let contents = assemble_plain(FORMAT.id, FORMAT.dialect, out, source)?;
+    let contents = assemble_plain(FORMAT.id, FORMAT.dialect(), out, source)?;
     Ok(contents.after(problems))
 }
 
@@ -153,7 +150,7 @@ fn read_input(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonErr
     if cursor.peek() == Some(b'"') {
         let span = Span::within(0, cursor.skip()?);
         out.begin_record(span);
-        out.push(Kind::User, Some(Dialect::Responses), span);
+        out.push(Kind::User, Some(FORMAT.dialect()), span);
         return Ok(());
     }
     cursor.array(|cursor| {

@@ -4,7 +4,7 @@
 //! Here is what rows mean; `runtime` reads them. Items stand in a buffer of their own, one row a line, because
 //! a database has no bytes that a span could point to; the number of a record is the id of its row.
 
-use super::{Contents, Format, Reading, Sample, agents_runstate, assemble_plain};
+use super::{Contents, Format, Reading, Sample, assemble_plain};
 use crate::json::{Cursor, skip_whitespace};
 use crate::session::{Fact, Fragment, Kind, ProblemKind, Source, SourceError, Span};
 use crate::wire::{Fields, responses};
@@ -15,7 +15,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "agents-sqlite",
     title: "openai-agents session database",
-    dialect: agents_runstate::FORMAT.dialect,
     sniff: |sample| {
         if sample.bytes.starts_with(MAGIC) {
             99
@@ -79,7 +78,7 @@ pub fn sessions_of(rows: &[MessageRow]) -> Result<Contents, SourceError> {
     }
     let problems = std::mem::take(&mut out.problems);
     let source: Arc<dyn Source> = Arc::new(buffer);
-    let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, out, &source)?;
+    let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect(), out, &source)?;
     for session in &mut contents.sessions {
         session.active = !inactive.contains(&session.label);
     }

@@ -5,14 +5,13 @@ use super::foreign::{any_message, any_part};
 use super::messages::{Message, each_value, list, placed};
 use super::transcript::Transcript;
 use super::{Contents, Format, Reading, Sample};
-use crate::session::{Dialect, Source, SourceError};
+use crate::session::{Source, SourceError};
 use std::sync::Arc;
 
 /// The row of this format.
 pub(super) const FORMAT: Format = Format {
     id: "ai-sdk",
     title: "AI SDK (Vercel): UIMessage and ModelMessage lists",
-    dialect: Dialect::Chat,
     sniff,
     reading: Reading::Whole(read),
 };
@@ -39,7 +38,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
 }
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| match value {
         Ok(value) if list(&value, "messages").is_empty() => {
             Message::add(&mut out, place.line, &value);

@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
+use crate::session::{Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, anthropic, chat, responses};
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "anthropic-messages",
     title: "Anthropic Messages: messages, bodies, exchanges",
-    dialect: Dialect::Anthropic,
     sniff,
     reading: Reading::Records(Records {
         spells: false,
@@ -96,7 +95,7 @@ fn read_other(
         out.report(place, ProblemKind::MixedFormats("openai-chat"));
         return chat::read_message(&mut cursor, base, out);
     }
-    if body::read_body(Dialect::Anthropic, bytes, start, base, out)? {
+    if body::read_body(FORMAT.dialect(), bytes, start, base, out)? {
         return Ok(());
     }
     let fields = Fields::read(&mut cursor)?;
@@ -108,5 +107,5 @@ fn read_other(
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
-    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+    assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

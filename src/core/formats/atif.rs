@@ -3,7 +3,7 @@
 
 use super::transcript::{self, Head, Lines, Spent, Transcript};
 use super::{Contents, Format, Reading, Sample};
-use crate::session::{Dialect, Source, SourceError};
+use crate::session::{Source, SourceError};
 use crate::wire::Role;
 use crate::wire::write::Object;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "atif",
     title: "ATIF trajectories",
-    dialect: Dialect::Responses,
     sniff: |sample: &Sample<'_>| {
         let is_trajectory = sample.any(|document| {
             let version = document.text("schema_version").unwrap_or_default();
@@ -24,7 +23,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     out.read_objects(bytes, write);
     out.finish()
 }

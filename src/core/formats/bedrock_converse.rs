@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
+use crate::session::{Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, converse, responses};
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "bedrock-converse",
     title: "Bedrock Converse: messages, bodies, exchanges",
-    dialect: Dialect::Converse,
     sniff,
     reading: Reading::Records(Records {
         spells: false,
@@ -69,7 +68,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         return Ok(());
     }
     out.rewind(mark);
-    if body::read_body(Dialect::Converse, bytes, start, base, out)? {
+    if body::read_body(FORMAT.dialect(), bytes, start, base, out)? {
         return Ok(());
     }
     let mut cursor = Cursor::at(bytes, start);
@@ -86,5 +85,5 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
-    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+    assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

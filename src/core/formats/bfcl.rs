@@ -7,7 +7,7 @@
 use super::messages::{each_value, list, member, text, text_of};
 use super::transcript::{Head, Spent, Transcript, call, content, result};
 use super::{Contents, Document, Format, Reading};
-use crate::session::{Dialect, Source, SourceError};
+use crate::session::{Source, SourceError};
 use crate::wire::{Input, Part, Role, ToolCall};
 use serde_json::Value;
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "bfcl",
     title: "BFCL results (Berkeley Function Calling Leaderboard)",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_entry = |entry: &Document<'_>| {
             let beside = ["inference_log", "input_token_count", "traceback"];
@@ -31,7 +30,7 @@ pub(super) const FORMAT: Format = Format {
 const FAILED: [&str; 2] = ["Error during execution", r#"{"error":"#];
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| match value {
         Ok(entry) => Entry::new(&mut out, place.line, &entry).add(&entry),
         Err(kind) => out.report(place.at, kind),

@@ -3,7 +3,7 @@
 
 use crate::json::{Cursor, JsonError, skip_whitespace};
 use crate::session::{Dialect, Fact, Fragment, Kind, Span};
-use crate::wire::{Fields, anthropic, push_member, stop_in};
+use crate::wire::{Fields, anthropic, stop_in};
 use std::ops::Range;
 
 /// Reads a member of a request or reply other than the conversation itself. Both name a model and tools; what
@@ -59,7 +59,7 @@ pub(super) fn read_member(
         }
         b"instructions" | b"system" if !matches!(cursor.peek(), Some(b'n')) => {
             let span = Span::within(base, cursor.skip()?);
-            push_member(Kind::System, Dialect::Anthropic, span, out);
+            anthropic::push_member(Kind::System, span, out);
         }
         _ => {
             for dialect in Dialect::ALL {
@@ -172,9 +172,9 @@ fn read_wrapped(
         dialect.codec().read_reply(&mut part(reply), base, out)?;
     }
     if !is_request {
-        let of_reply = outline.reply.as_ref();
-        let dialect = of_reply.map_or(Dialect::Responses, |(dialect, _)| *dialect);
-        if let Some(stop) = stop_in(dialect, &bytes[at..]) {
+        let of_reply = outline.reply.as_ref().map(|(dialect, _)| *dialect);
+        let dialect = of_reply.or_else(|| dialect_of_reply(b"output", Some(b'[')));
+        if let Some(stop) = dialect.and_then(|dialect| stop_in(dialect, &bytes[at..])) {
             out.note_stop(stop.as_bytes());
         }
     }
@@ -190,7 +190,8 @@ pub(super) fn read_reply(
     out: &mut Fragment,
 ) -> Result<(), JsonError> {
     let at = skip_whitespace(bytes, at);
-    if dialect != Dialect::Anthropic {
+    // Elsewhere a whole reply is a message.
+    if dialect.facts().reply_key.is_some() {
         read_body(dialect, bytes, at, base, out)?;
         return Ok(());
     }
@@ -243,6 +244,15 @@ fn read_inner(
     Ok(())
 }
 
+/// The dialect whose whole replies hold the turn in such a member.
+fn dialect_of_reply(key: &[u8], opens: Option<u8>) -> Option<Dialect> {
+    let mut all = Dialect::ALL.into_iter();
+    all.find(|dialect| {
+        let reply = dialect.facts().reply_key;
+        reply.is_some_and(|(name, byte)| (name.as_bytes(), Some(byte)) == (key, opens))
+    })
+}
+
 fn outline(bytes: &[u8], at: usize) -> Result<Outline, JsonError> {
     let mut outline = Outline::default();
     Cursor::at(bytes, at).object(|cursor, key| {
@@ -258,12 +268,7 @@ fn outline(bytes: &[u8], at: usize) -> Result<Outline, JsonError> {
             (b"traj" | b"trajectory", Some(b'[')) => &mut outline.trajectory,
             (b"body", Some(b'{')) => &mut outline.body,
             _ => {
-                let mut all = Dialect::ALL.into_iter();
-                let is_of = |dialect: &Dialect| {
-                    let reply = dialect.facts().reply_key;
-                    reply.is_some_and(|(name, byte)| (name.as_bytes(), Some(byte)) == (key, opens))
-                };
-                if let Some(dialect) = all.find(is_of) {
+                if let Some(dialect) = dialect_of_reply(key, opens) {
                     outline.reply = Some((dialect, cursor.skip()?));
                 }
                 return Ok(());
@@ -284,7 +289,7 @@ pub(super) fn read_list(
 ) -> Result<(), JsonError> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(base, cursor.skip()?);
-        push_member(Kind::User, Dialect::Anthropic, span, out);
+        anthropic::push_member(Kind::User, span, out);
         return Ok(());
     }
     cursor.array(|cursor| match cursor.peek() {

@@ -7,8 +7,8 @@ use super::assemble::{Folded, assemble_folded};
 use super::{Contents, Document, Format, Reading, Records, Sample};
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Item, Keyed, Kind, LinkFlags, RecordLink, Source, SourceError,
-    Span, index_number,
+    Fact, Flags, Fragment, Item, Keyed, Kind, LinkFlags, RecordLink, Source, SourceError, Span,
+    index_number,
 };
 use crate::wire::anthropic;
 use std::collections::HashSet;
@@ -18,7 +18,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "claude-stream",
     title: "streams of claude -p and the Claude Agent SDK (stream-json)",
-    dialect: Dialect::Anthropic,
     sniff,
     reading: Reading::Records(Records {
         spells: false,
@@ -123,7 +122,7 @@ fn assemble(mut fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents
         let mut messages = HashSet::with_hasher(Keyed::default());
         let mut facts = fragment.facts.iter().peekable();
         let mut folded = Folded {
-            dialect: FORMAT.dialect,
+            dialect: FORMAT.dialect(),
             label: label_of(parent, &fragment.items, source)?,
             items: Vec::new(),
             facts: Vec::new(),

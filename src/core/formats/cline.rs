@@ -5,7 +5,7 @@
 use super::transcript::{self, Head, Transcript};
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fragment, Source, SourceError};
+use crate::session::{Fragment, Source, SourceError};
 use crate::wire::write::{Object, quoted};
 use crate::wire::{Part, Role, anthropic};
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "cline",
     title: "tasks of Cline and Roo Code",
-    dialect: Dialect::Anthropic,
     sniff: |sample: &Sample<'_>| match is_task(sample) {
         true => 95,
         false => 0,
@@ -26,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
         member: |_, _, _, _| Ok(()),
         arrays: &["messages"],
         assemble: |fragment: Fragment, source: &Arc<dyn Source>| {
-            assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+            assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
         },
     }),
 };
@@ -44,7 +43,6 @@ pub(super) const XML: Format = Format {
         }
     },
     reading: Reading::Whole(read),
-    ..FORMAT
 };
 
 /// How the first message of a task begins, and one with which it was taken up again.
@@ -83,7 +81,7 @@ struct Message {
 }
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(XML.id, XML.dialect);
+    let mut out = Transcript::new(XML.id, XML.dialect());
     let mut messages = Vec::new();
     let read = |message: &Object<'_>, line| Message {
         head: Head::new(line).at(message.get("ts")),

@@ -8,9 +8,7 @@
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::content::result_text;
 use crate::json::{Cursor, JsonError};
-use crate::session::{
-    Dialect, Fact, Flags, Fragment, Item, Kind, MessageRole, Source, SourceError, Span,
-};
+use crate::session::{Fact, Flags, Fragment, Item, Kind, MessageRole, Source, SourceError, Span};
 use crate::wire::write::quoted;
 use crate::wire::{body_of, responses};
 use std::ops::Range;
@@ -20,7 +18,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "codex",
     title: "Codex rollouts",
-    dialect: Dialect::Responses,
     sniff,
     reading: Reading::Records(Records {
         spells: false,
@@ -251,7 +248,7 @@ pub(super) fn message(role: MessageRole, text: &str) -> String {
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
-    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+    assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }
 
 #[cfg(test)]

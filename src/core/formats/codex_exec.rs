@@ -3,7 +3,7 @@
 
 use super::transcript::{self, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Sample};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceError};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::HashSet;
@@ -13,7 +13,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "codex-exec",
     title: "streams of codex exec --json",
-    dialect: Dialect::Responses,
     sniff: |sample: &Sample<'_>| {
         let is_event = |document: &Document<'_>| {
             let kind = document.text("type").unwrap_or_default();
@@ -26,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut turn: Vec<(u64, String)> = Vec::new();
     out.read_objects(bytes, |out, event, lines| {
         turn.push((lines.first(), event.json()));

@@ -4,7 +4,7 @@
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Flags, Fragment, Kind, RecordLink, Source, SourceError};
+use crate::session::{Flags, Fragment, Kind, RecordLink, Source, SourceError};
 use crate::wire::Role;
 use crate::wire::write::Object;
 use std::collections::HashMap;
@@ -14,7 +14,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "copilot-cli",
     title: "sessions of Copilot CLI (events.jsonl)",
-    dialect: Dialect::Responses,
     sniff: |sample: &Sample<'_>| {
         let is_event = |document: &Document<'_>| {
             let kind = document.text("type").unwrap_or_default();
@@ -28,7 +27,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
-    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, event, lines| {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect(), |out, event, lines| {
         let parent = event.object("data").text("parentToolCallId");
         let link = RecordLink {
             parent: RecordLink::key(parent.as_bytes()),

@@ -7,7 +7,7 @@ use super::foreign::any_message;
 use super::messages::{list, member, read_messages, spent, text, text_of, unquoted};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Format, Reading};
-use crate::session::{Dialect, Source, SourceError};
+use crate::session::{Source, SourceError};
 use crate::wire::Role;
 use serde_json::Value;
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "fast-agent",
     title: "fast-agent histories",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         // It is written even where it is false, unlike what else is fast-agent's own.
         match any_message(sample, |message| {

@@ -3,7 +3,7 @@
 use super::sample::Sample;
 use super::tables::Tables;
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fragment, Problem, Session, Source, SourceError};
+use crate::session::{Fragment, Problem, Session, Source, SourceError};
 use std::sync::Arc;
 
 /// Reads the value at the cursor as one record; `base` is where the walked text begins in the source.
@@ -42,8 +42,6 @@ pub struct Format {
     pub id: &'static str,
     /// What it is, for people.
     pub title: &'static str,
-    /// The dialect of its items.
-    pub dialect: Dialect,
     /// How sure it is that a text is its own: 0 not at all, 100 beyond doubt.
     pub sniff: fn(&Sample<'_>) -> u8,
     pub reading: Reading,

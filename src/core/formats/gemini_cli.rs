@@ -6,7 +6,7 @@
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
+use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::{Object, quoted};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "gemini-cli",
     title: "chats of Gemini CLI",
-    dialect: Dialect::Gemini,
     sniff,
     reading: Reading::Spelled(Records::spelled(read_line, assemble)),
 };
@@ -40,7 +39,7 @@ const REWINDS: LinkFlags = LinkFlags::SIDE;
 const LISTED: LinkFlags = LinkFlags::META;
 
 fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
-    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, line, lines| {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect(), |out, line, lines| {
         let key = |object: &Object<'_>, key| RecordLink::key(object.text(key).as_bytes());
         let changes = line.object("$set");
         let holder = if changes.has("messages") {

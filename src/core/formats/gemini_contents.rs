@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
+use crate::session::{Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, anthropic, chat, gemini, responses};
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "gemini-contents",
     title: "Gemini generateContent: contents, bodies, exchanges",
-    dialect: Dialect::Gemini,
     sniff,
     reading: Reading::Records(Records {
         spells: false,
@@ -75,7 +74,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
         return Ok(());
     }
     out.rewind(mark);
-    if body::read_body(Dialect::Gemini, bytes, start, base, out)? {
+    if body::read_body(FORMAT.dialect(), bytes, start, base, out)? {
         return Ok(());
     }
     read_other(bytes, start, base, out)
@@ -103,5 +102,5 @@ fn read_other(bytes: &[u8], start: usize, base: u64, out: &mut Fragment) -> Resu
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
-    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+    assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

@@ -5,7 +5,7 @@ use super::tables::{Query, Rows, Tables, json_in};
 use super::transcript::{self, Entries, Head, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample, agents_sqlite};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Flags, Fragment, Kind, RecordLink, Source, SourceError};
+use crate::session::{Flags, Fragment, Kind, RecordLink, Source, SourceError};
 use crate::wire::write::{Object, elements};
 use crate::wire::{Part, Role};
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "goose",
     title: "session logs of Goose",
-    dialect: Dialect::Responses,
     sniff: |sample: &Sample<'_>| {
         let is_message = |document: &Document<'_>| {
             let is_call = |part: &Document<'_>| part.has("toolCall") || part.has("toolResult");
@@ -31,7 +30,6 @@ pub(super) const FORMAT: Format = Format {
 pub(super) const DATABASE: Format = Format {
     id: "goose-sqlite",
     title: "session database of Goose",
-    dialect: FORMAT.dialect,
     sniff: |sample: &Sample<'_>| {
         let is_own = agents_sqlite::declares(sample, "messages")
             && sample.mentions("content_json")
@@ -56,12 +54,18 @@ pub(super) const DATABASE: Format = Format {
 };
 
 fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
-    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, message, lines| {
-        let head = Head::new(lines.first()).at(message.get("created"));
-        let content = message.get("content").unwrap_or_default();
-        out.begin_entry(RecordLink::default(), "");
-        write(out, &head, message, content, &message.object("metadata"));
-    })
+    transcript::read_entry(
+        cursor,
+        base,
+        out,
+        FORMAT.dialect(),
+        |out, message, lines| {
+            let head = Head::new(lines.first()).at(message.get("created"));
+            let content = message.get("content").unwrap_or_default();
+            out.begin_entry(RecordLink::default(), "");
+            write(out, &head, message, content, &message.object("metadata"));
+        },
+    )
 }
 
 fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
@@ -74,7 +78,7 @@ fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceEr
 }
 
 fn read_tables(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(DATABASE.id, DATABASE.dialect);
+    let mut out = Transcript::new(DATABASE.id, DATABASE.dialect());
     let mut messages = rows.by(1, "session_id");
     for session in rows.of(0).map(Object::read) {
         let id = session.text("id");

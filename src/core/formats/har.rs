@@ -4,7 +4,7 @@ use super::http_exchanges::{Body, Exchanges, HttpExchange};
 use super::messages::{Place, document, placed};
 use super::{Contents, Format, Reading};
 use crate::json::{Cursor, JsonError, display_text};
-use crate::session::{Dialect, Source, SourceError, Span};
+use crate::session::{Source, SourceError, Span};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "har",
     title: "HTTP archives (HAR)",
-    dialect: Dialect::Chat,
     sniff: |sample| match sample.any(|document| document.object("log").has("entries")) {
         true => 97,
         false => 0,

@@ -3,7 +3,7 @@
 use super::tables::{Query, Rows, Tables, json_in};
 use super::transcript::{Head, Spent, Transcript};
 use super::{Contents, Format, Reading, Sample, agents_sqlite};
-use crate::session::{Dialect, SourceError};
+use crate::session::SourceError;
 use crate::wire::write::{Object, quoted};
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "hermes-sqlite",
     title: "session database of Hermes Agent",
-    dialect: Dialect::Chat,
     sniff: |sample: &Sample<'_>| {
         let names = ["tool_call_id", "tool_calls", "finish_reason"];
         let is_own = agents_sqlite::declares(sample, "messages")
@@ -36,7 +35,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut messages = rows.by(1, "session_id");
     for session in rows.of(0).map(Object::read) {
         let id = session.text("id");

@@ -7,7 +7,7 @@ use super::messages::{Message, Place, each_value, list, placed, text, text_of};
 use super::tool_runs::{RecordedRun, note_tool_runs};
 use super::transcript::{Head, Transcript};
 use super::{Contents, Document, Format, Reading};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError, ToolRun};
+use crate::session::{Flags, Kind, Source, SourceError, ToolRun};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "inspect",
     title: "Inspect logs (.eval, .json)",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_log = sample.any(|document| {
             document.has("eval") && (document.has("samples") || document.has("plan"))
@@ -35,7 +34,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut tool_runs = HashMap::new();
     let mut add = |out: &mut Transcript, (sample, place): (&Value, Place<'_>)| {
         let runs = tool_runs_of(sample);

@@ -6,7 +6,7 @@ use super::http_exchanges::{Exchanges, moment};
 use super::messages::{Message, ModelCall, each_value, list, member, placed, text};
 use super::transcript::{Transcript, utc};
 use super::{Contents, Document, Format, Reading, Sample};
-use crate::session::{Dialect, Flags, Kind, PairStatus, Source, SourceError, pairing};
+use crate::session::{Flags, Kind, PairStatus, Source, SourceError, pairing};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "langchain",
     title: "LangChain messages, LangGraph thread states",
-    dialect: Dialect::Chat,
     sniff,
     reading: Reading::Whole(read),
 };
@@ -23,7 +22,6 @@ pub(super) const FORMAT: Format = Format {
 pub(super) const RUNS: Format = Format {
     id: "langsmith",
     title: "LangSmith runs",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_run =
             |run: &Document<'_>| run.has("run_type") && (run.has("inputs") || run.has("outputs"));
@@ -57,7 +55,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
 }
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut known: Vec<Vec<Value>> = Vec::new();
     let mut waits = false;
     each_value(bytes, |value, place| {

@@ -4,7 +4,7 @@ use super::foreign::any_message;
 use super::messages::{list, member, read_messages, text, text_of};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Document, Format, Reading};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceError};
 use crate::wire::{Part, Role};
 use serde_json::Value;
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "letta",
     title: "Letta messages",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_message = |message: &Document<'_>| {
             let kind = message.text("message_type").unwrap_or_default();

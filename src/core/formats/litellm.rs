@@ -4,7 +4,7 @@ use super::http_exchanges::Exchanges;
 use super::messages::{ModelCall, each_value, member, text, unquoted};
 use super::transcript::utc;
 use super::{Contents, Format, Reading};
-use crate::session::{Dialect, Source, SourceError};
+use crate::session::{Source, SourceError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "litellm",
     title: "LiteLLM logs",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_payload = sample.any(|document| {
             let marks = [

@@ -4,7 +4,7 @@
 use super::http_exchanges::{Exchanges, HttpExchange};
 use super::messages::Place;
 use super::{Contents, Format, Reading};
-use crate::session::{Dialect, ProblemKind, Source, SourceError};
+use crate::session::{ProblemKind, Source, SourceError};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "llama-stack",
     title: "llama-stack recordings",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_recording = sample
             .any(|document| document.has("response") && document.object("request").has("endpoint"));

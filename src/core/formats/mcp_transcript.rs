@@ -4,7 +4,7 @@
 use super::messages::{member, text, text_of};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Format, Reading};
-use crate::session::{Dialect, ProblemKind, Source, SourceError};
+use crate::session::{ProblemKind, Source, SourceError};
 use crate::wire::{Part, Role};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -14,7 +14,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "mcp",
     title: "MCP transcripts (JSON-RPC lines)",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_prefixed = PREFIXES
             .iter()
@@ -28,7 +27,7 @@ pub(super) const FORMAT: Format = Format {
 const PREFIXES: [&str; 3] = ["STDIN:", "STDOUT:", "STDERR:"];
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let (mut at, mut called) = (0, HashSet::new());
     for (number, line) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
         let start = at;

@@ -7,9 +7,10 @@ use super::http_exchanges::{Exchanges, HttpExchange, SentChat};
 use super::transcript::{Fault, Head, Spent, Transcript, call, content, read_values, result};
 use super::{Contents, Format, Layout, Sample};
 use crate::json::{Cursor, complete};
-use crate::session::{CallId, Dialect, Flags, Kind, ProblemKind, RequestBase, SourceError};
+use crate::session::{CallId, Flags, Kind, ProblemKind, RequestBase, SourceError};
+use crate::wire::chat::Chat;
 use crate::wire::write::quoted;
-use crate::wire::{Element, Part, Role};
+use crate::wire::{Codec, Element, Part, Role};
 use serde_json::{Value, json};
 
 /// Where a JSON value is in its file.
@@ -137,7 +138,7 @@ pub(super) fn read_messages(
     bytes: &[u8],
     mut add: impl FnMut(&mut Transcript, u64, &Value),
 ) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(format.id, format.dialect);
+    let mut out = Transcript::new(format.id, format.dialect());
     each_value(bytes, |value, place| match value {
         Ok(value) if list(&value, "messages").is_empty() => add(&mut out, place.line, &value),
         Ok(value) => {
@@ -466,14 +467,13 @@ impl Message {
 
     /// The messages of OpenAI's Chat that say the same.
     fn in_chat(self) -> Vec<String> {
-        let codec = Dialect::Chat.codec();
         let mut thought = String::new();
         let mut messages = Vec::new();
         for piece in self.pieces {
             match piece {
                 Piece::Thought(text) => thought = text,
                 Piece::Said(role, parts) => {
-                    let mut written = codec.write_element(&Element::new(role, parts));
+                    let mut written = Chat.write_element(&Element::new(role, parts));
                     if let (Some(first), false) = (written.first_mut(), thought.is_empty()) {
                         let members = first.trim_start_matches('{');
                         *first = format!(r#"{{"reasoning_content":{},{members}"#, quoted(&thought));

@@ -6,7 +6,7 @@ use super::foreign::any_message;
 use super::transcript::{Head, Lines, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fragment, Source, SourceError};
+use crate::session::{Fragment, Source, SourceError};
 use crate::wire::chat;
 use crate::wire::write::{Object, quoted};
 use crate::wire::{Part, Role};
@@ -16,7 +16,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "mini-swe-agent",
     title: "trajectories of mini-swe-agent",
-    dialect: Dialect::Chat,
     sniff: |sample: &Sample<'_>| if is_run(sample) { 98 } else { 0 },
     reading: Reading::Records(Records {
         spells: false,
@@ -32,7 +31,6 @@ pub(super) const FORMAT: Format = Format {
 pub(super) const TEXT: Format = Format {
     id: "mini-swe-agent-text",
     title: "trajectories of mini-swe-agent with commands in text",
-    dialect: Dialect::Chat,
     sniff: |sample: &Sample<'_>| {
         let observes = |message: &Document<'_>| {
             let content = message.text("content");
@@ -68,7 +66,7 @@ const OBSERVED: &str = "<returncode>";
 const TOOL: &str = "bash";
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(TEXT.id, TEXT.dialect);
+    let mut out = Transcript::new(TEXT.id, TEXT.dialect());
     let mut is_called = false;
     out.read_objects(bytes, |out, document, lines: &mut Lines<'_>| {
         if !document.has("messages") {
@@ -163,7 +161,7 @@ fn note_model(key: &[u8], cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
-    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+    assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::http_exchanges::{Exchanges, HttpExchange, body_of_bytes};
 use super::{Contents, Format, Reading};
-use crate::session::{Dialect, ProblemKind, Source, SourceError};
+use crate::session::{ProblemKind, Source, SourceError};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "mitmproxy",
     title: "mitmproxy flows",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let digits = sample
             .bytes

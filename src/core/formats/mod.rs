@@ -181,6 +181,63 @@ const WITH_TOOLS: [&str; 22] = [
     "vcr",
 ];
 
+/// The dialect in which the items of each format are spelled; `openai-responses` and all that are not here have
+/// Responses.
+const SPELLED_IN: [(Dialect, &[&str]); 4] = [
+    (
+        Dialect::Chat,
+        &[
+            "ai-sdk",
+            "bfcl",
+            "fast-agent",
+            "har",
+            "hermes-sqlite",
+            "inspect",
+            "langchain",
+            "langfuse",
+            "langsmith",
+            "letta",
+            "litellm",
+            "llama-stack",
+            "mcp",
+            "mini-swe-agent",
+            "mini-swe-agent-text",
+            "mitmproxy",
+            "openai-chat",
+            "otel",
+            "pydantic-ai",
+            "swe-agent",
+            "tau-bench",
+            "toolbench",
+            "vcr",
+        ],
+    ),
+    (
+        Dialect::Anthropic,
+        &[
+            "anthropic-messages",
+            "claude-code",
+            "claude-stream",
+            "cline",
+            "cline-xml",
+        ],
+    ),
+    (
+        Dialect::Gemini,
+        &["adk-session", "gemini-cli", "gemini-contents", "qwen-code"],
+    ),
+    (Dialect::Converse, &["bedrock-converse"]),
+];
+
+impl Format {
+    /// The dialect of its items.
+    pub fn dialect(&self) -> Dialect {
+        let mut rows = SPELLED_IN.iter();
+        rows.find(|(_, formats)| formats.contains(&self.id))
+            .map_or(Dialect::Responses, |(dialect, _)| *dialect)
+    }
+}
+
 /// Whether a recording in a format can hold the definitions of the tools that were offered.
 pub fn holds_tools(format: &Format) -> bool {
     WITH_TOOLS.contains(&format.id)

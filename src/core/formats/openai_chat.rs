@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::json::{Cursor, JsonError, display_text};
-use crate::session::{Dialect, Fact, Fragment, ProblemKind, Source, SourceError};
+use crate::session::{Fact, Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, anthropic, chat, responses};
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "openai-chat",
     title: "OpenAI Chat Completions: messages, bodies, exchanges, tau-bench lists",
-    dialect: Dialect::Chat,
     sniff,
     reading: Reading::Records(Records {
         spells: false,
@@ -82,7 +81,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     if let Some(key) = fields.twice {
         out.report(place, ProblemKind::DuplicateKey(key.to_owned()));
     }
-    if fields.role.is_none() && body::read_body(Dialect::Chat, bytes, start, base, out)? {
+    if fields.role.is_none() && body::read_body(FORMAT.dialect(), bytes, start, base, out)? {
         return name_trajectory(bytes, start, out);
     }
     if fields.role.is_none() && fields.kind.is_some() {
@@ -119,5 +118,5 @@ fn name_trajectory(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), Js
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
-    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+    assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fragment, ProblemKind, Source, SourceError};
+use crate::session::{Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, anthropic, responses};
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "openai-responses",
     title: "OpenAI Responses: items, bodies, exchanges",
-    dialect: Dialect::Responses,
     sniff,
     reading: Reading::Records(Records {
         spells: false,
@@ -96,7 +95,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     }
     if fields.role.is_none()
         && fields.kind.is_none()
-        && body::read_body(Dialect::Responses, bytes, start, base, out)?
+        && body::read_body(FORMAT.dialect(), bytes, start, base, out)?
     {
         return Ok(());
     }
@@ -113,5 +112,5 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
-    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+    assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

@@ -7,7 +7,7 @@
 use super::tables::{Query, Rows, Tables, json_in};
 use super::transcript::{self, Head, Lines, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Sample, agents_sqlite};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceError};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::HashMap;
@@ -17,7 +17,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "opencode",
     title: "sessions of opencode and Kilo: exported, or a tree of files",
-    dialect: Dialect::Responses,
     sniff: |sample: &Sample<'_>| {
         let is_message = |message: &Document<'_>| {
             let info = message.object("info");
@@ -35,7 +34,6 @@ pub(super) const FORMAT: Format = Format {
 pub(super) const DATABASE: Format = Format {
     id: "opencode-sqlite",
     title: "session database of opencode and Kilo",
-    dialect: FORMAT.dialect,
     sniff: |sample: &Sample<'_>| {
         let names = ["message_id", "time_created", "parent_id"];
         let is_own = agents_sqlite::declares(sample, "part")
@@ -66,7 +64,7 @@ pub(super) const DATABASE: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut session = Written::default();
     let write = |out: &mut Transcript, session: &mut Written, json: &str, line: u64| {
         let json = out.shorten(json, None);
@@ -91,7 +89,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
 }
 
 fn read_tables(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(DATABASE.id, DATABASE.dialect);
+    let mut out = Transcript::new(DATABASE.id, DATABASE.dialect());
     let mut parts = rows.by(2, "message_id");
     let mut messages = rows.by(1, "session_id");
     for row in rows.of(0).map(Object::read) {

@@ -3,9 +3,7 @@
 use super::transcript::{self, Entries, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample};
 use crate::json::{Cursor, JsonError};
-use crate::session::{
-    Dialect, Flags, Fragment, Item, Kind, LinkFlags, RecordLink, Source, SourceError,
-};
+use crate::session::{Flags, Fragment, Item, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::HashSet;
@@ -15,7 +13,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "openhands",
     title: "events of OpenHands",
-    dialect: Dialect::Responses,
     sniff: |sample: &Sample<'_>| {
         let is_event = |document: &Document<'_>| {
             let kind = document.text("kind").unwrap_or_default();
@@ -34,7 +31,7 @@ pub(super) const FORMAT: Format = Format {
 const OLD: LinkFlags = LinkFlags::META;
 
 fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
-    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, event, lines| {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect(), |out, event, lines| {
         let head = Head::new(lines.first()).at(event.get("timestamp"));
         let metrics = event.object("llm_metrics");
         let head = head.accumulated_cost(metrics.get("accumulated_cost"));

@@ -11,7 +11,7 @@ use super::messages::{
     ModelCall, Place, chat_messages, each_value, list, member, placed, text, text_of, unquoted,
 };
 use super::{Contents, Document, Format, Reading, otlp_protobuf};
-use crate::session::{Dialect, ProblemKind, Source, SourceError};
+use crate::session::{ProblemKind, Source, SourceError};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,7 +20,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "otel",
     title: "OpenTelemetry spans of models and tools (OTLP as JSON or protobuf, span lists)",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_span = |span: &Document<'_>| {
             let has_ids = span.has("context") || span.has("traceId") || span.has("trace_id");

@@ -9,7 +9,7 @@ use super::tables::{Query, Rows, Tables, json_in};
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample, agents_sqlite};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
+use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "pi",
     title: "session logs of pi, oh-my-pi and OpenClaw",
-    dialect: Dialect::Responses,
     sniff,
     reading: Reading::Spelled(Records::spelled(read_entry, assemble)),
 };
@@ -28,7 +27,6 @@ pub(super) const FORMAT: Format = Format {
 pub(super) const DATABASE: Format = Format {
     id: "openclaw-sqlite",
     title: "session database of OpenClaw",
-    dialect: FORMAT.dialect,
     sniff: |sample: &Sample<'_>| {
         let is_own =
             agents_sqlite::declares(sample, "transcript_events") && sample.mentions("event_json");
@@ -45,7 +43,7 @@ pub(super) const DATABASE: Format = Format {
 };
 
 fn read_tables(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
-    let mut read = Transcript::new(DATABASE.id, DATABASE.dialect);
+    let mut read = Transcript::new(DATABASE.id, DATABASE.dialect());
     let mut sessions: Vec<(String, usize)> = Vec::new();
     for row in rows.of(0) {
         let row = read.shorten(row, rows.place_of(row));
@@ -89,7 +87,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
 }
 
 fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
-    transcript::read_entry(cursor, base, out, FORMAT.dialect, |out, entry, lines| {
+    transcript::read_entry(cursor, base, out, FORMAT.dialect(), |out, entry, lines| {
         write_entry(out, entry, lines.first());
     })
 }

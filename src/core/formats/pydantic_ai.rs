@@ -3,7 +3,7 @@
 use super::messages::{list, member, read_messages, spent, text, text_of};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Format, Reading};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceError};
 use crate::wire::{Part, Role};
 use serde_json::Value;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "pydantic-ai",
     title: "pydantic-ai messages",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_history = sample.any(|document| {
             let messages = document.array("messages");

@@ -2,7 +2,7 @@
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Fact, Fragment, Kind, Source, SourceError, Span};
+use crate::session::{Fact, Fragment, Kind, Source, SourceError, Span};
 use crate::wire::gemini;
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "qwen-code",
     title: "chats of Qwen Code",
-    dialect: Dialect::Gemini,
     sniff: |sample: &Sample<'_>| {
         let is_entry = |document: &Document<'_>| {
             let message = document.object("message");
@@ -54,5 +53,5 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
-    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+    assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

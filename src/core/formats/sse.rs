@@ -18,7 +18,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "sse",
     title: "captured streams: SSE or lists of chunks",
-    dialect: Dialect::Responses,
     sniff,
     reading: Reading::Whole(read),
 };
@@ -241,7 +240,7 @@ impl Capture {
         }
         let problems = std::mem::take(&mut self.fragment.problems);
         let source: Arc<dyn Source> = Arc::new(self.buffer);
-        let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, self.fragment, &source)?;
+        let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect(), self.fragment, &source)?;
         contents.sessions.iter_mut().for_each(take_dialect_of_items);
         Ok(contents.after(problems))
     }

@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, JsonError};
-use crate::session::{CallId, Dialect, Fragment, Kind, Source, SourceError};
+use crate::session::{CallId, Fragment, Kind, Source, SourceError};
 use crate::wire::chat;
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "swe-agent",
     title: "trajectories of SWE-agent",
-    dialect: Dialect::Chat,
     sniff: |sample: &Sample<'_>| {
         let is_message = |message: &Document<'_>| {
             message.has("role") && (message.has("message_type") || message.has("agent"))
@@ -56,5 +55,5 @@ fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Resul
 }
 
 fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
-    assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)
+    assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

@@ -4,7 +4,7 @@ use super::foreign::any_message;
 use super::messages::{Message, each_value, list, placed, text, text_of};
 use super::transcript::Transcript;
 use super::{Contents, Format, Reading};
-use crate::session::{Dialect, Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "tau-bench",
     title: "tau2-bench simulations",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_document = sample.any(|document| document.has("simulations"));
         let is_message = sample.mentions("\"requestor\"")
@@ -27,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| {
         let value = match value {
             Ok(value) => value,

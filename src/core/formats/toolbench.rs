@@ -3,7 +3,7 @@
 use super::messages::{Place, each_value, list, placed, text};
 use super::transcript::{Head, Transcript, call, result};
 use super::{Contents, Format, Reading};
-use crate::session::{Dialect, Source, SourceError};
+use crate::session::{Source, SourceError};
 use crate::wire::{Part, Role};
 use serde_json::Value;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "toolbench",
     title: "ToolBench answers",
-    dialect: Dialect::Chat,
     sniff: |sample| {
         let is_answer = sample.any(|document| {
             document.has("answer_generation") || document.has("win") && document.has("tree")
@@ -23,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
-    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect);
+    let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| match value {
         Ok(answer) => add(&mut out, &answer, place),
         Err(kind) => out.report(place.at, kind),

@@ -476,7 +476,7 @@ impl Entries {
     pub(super) fn transcript(&self, format: &Format) -> Transcript {
         Transcript {
             fragment: Fragment::with_names_of(&self.read),
-            ..Transcript::new(format.id, format.dialect)
+            ..Transcript::new(format.id, format.dialect())
         }
     }
 

@@ -7,7 +7,7 @@ use super::http_exchanges::{Body, Exchanges, HttpExchange};
 use super::messages::{Place, document};
 use super::{Contents, Format, Layout, Reading, Sample};
 use crate::json::{bad_strings, display_text, lossy_text, string_end};
-use crate::session::{Dialect, ProblemKind, Source, SourceError, Span};
+use crate::session::{ProblemKind, Source, SourceError, Span};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -19,7 +19,6 @@ use std::sync::Arc;
 pub(super) const FORMAT: Format = Format {
     id: "vcr",
     title: "VCR cassettes (YAML or JSON)",
-    dialect: Dialect::Chat,
     sniff,
     reading: Reading::Whole(read),
 };

@@ -165,7 +165,7 @@ impl<'a> Writing<'a> {
         };
         // Read with its namespace, where the call has one in a member of its own.
         let name = self.session.name(item);
-        let has_namespace = self.dialect == Dialect::Responses
+        let has_namespace = self.dialect.facts().namespaces
             && member(&String::from_utf8_lossy(&bytes), "namespace").is_some();
         let (namespace, name) = match name.rsplit_once('.').filter(|_| has_namespace) {
             Some((namespace, own)) => (Some(namespace.to_owned()), own),

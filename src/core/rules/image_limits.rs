@@ -3,9 +3,8 @@
 use super::malformed_message::first_unproven;
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
-use crate::session::{Flags, Kind, Session};
+use crate::session::{Dialect, Flags, Kind, Session};
 use crate::wire::images::{Image, images_of};
-use crate::wire::models::is_anthropic;
 
 pub(crate) static RULE: Rule = Rule {
     id: "image-limits",
@@ -41,8 +40,9 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let target = run.target.facts();
     // No one asks Anthropic's models in a flat list of items.
     let may_ask = target.calls_key.is_some();
-    let is_for_anthropic =
-        target.caps_many_images || (may_ask && session.model.as_deref().is_some_and(is_anthropic));
+    let of_model = session.model.as_deref().and_then(Dialect::of_model);
+    let is_for_anthropic = target.caps_many_images
+        || (may_ask && of_model.is_some_and(|dialect| dialect.facts().caps_many_images));
     let Some(taken) = taken_before(session).filter(|_| is_for_anthropic) else {
         return;
     };

@@ -5,8 +5,8 @@ use super::malformed_message::first_unproven;
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, Safety};
 use crate::json::{Cursor, display_text};
-use crate::session::{Flags, Item, Kind, Session};
-use crate::wire::models::{family_of, is_anthropic};
+use crate::session::{Dialect, Flags, Item, Kind, Session};
+use crate::wire::models::family_of;
 use crate::wire::{ShapeFault, body_of, shape_fault};
 
 pub(crate) static RULE: Rule = Rule {
@@ -61,7 +61,9 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let model = model_of(session, item);
-        let is_foreign = model.as_deref().is_some_and(|model| !is_anthropic(model));
+        let is_foreign = model.as_deref().is_some_and(|model| {
+            Dialect::of_model(model).is_none_or(|dialect| !dialect.facts().signs_reasoning)
+        });
         let fault = fault_of(item, &bytes, model.as_deref()).filter(|_| !is_foreign);
         let Some((fault, severity)) = fault else {
             continue;

@@ -154,6 +154,8 @@ pub struct Facts {
     pub refuses_tool_role: bool,
     /// Whether a request with many images takes only small ones.
     pub caps_many_images: bool,
+    /// What the names of its vendor's models contain, where that identifies them.
+    pub model_word: Option<&'static str>,
     /// Whether servers of other vendors speak it, too.
     pub is_common: bool,
     /// Whether a stream says only after a call that the token limit cut it off.

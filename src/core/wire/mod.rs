@@ -33,7 +33,6 @@ mod survivors;
 pub mod tools;
 mod turn;
 
-pub(crate) use blocks::push_member;
 pub use body::{Arguments, Body, body_of, body_within, body_without_reasoning};
 pub use codec::{Codec, InsertedCalls, TextDelta};
 pub use content::Content;

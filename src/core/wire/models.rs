@@ -1,6 +1,8 @@
 //! What is known of single model families: each fact with the day it was last seen and where. Nothing is said
 //! of a model that is not in the table, since providers change these facts from one model to the next.
 
+use crate::session::Dialect;
+
 /// What providers do with the requests of one family of models.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ModelFamily {
@@ -116,9 +118,16 @@ fn goes_on(behind: &str) -> bool {
     digits > 0 && (digits < 3 || number.len() == behind.len())
 }
 
-/// Whether a model is one of Anthropic's, by its name.
-pub fn is_anthropic(model: &str) -> bool {
-    model.to_ascii_lowercase().contains("claude")
+impl Dialect {
+    /// The dialect of the vendor whose model this is, where the name says it.
+    pub fn of_model(model: &str) -> Option<Self> {
+        let model = model.to_ascii_lowercase();
+        let mut all = Self::ALL.into_iter();
+        all.find(|dialect| {
+            let word = dialect.facts().model_word;
+            word.is_some_and(|word| model.contains(word))
+        })
+    }
 }
 
 /// Whether the service of a model parses the arguments of calls in a Chat history: Qwen's coder models refuse

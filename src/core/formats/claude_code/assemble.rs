@@ -62,7 +62,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn add(&mut self, branch: &Branch) {
         let items = &self.fragment.items;
-        let mut session = Session::empty(self.source.clone(), FORMAT.id, FORMAT.dialect);
+        let mut session = Session::empty(self.source.clone(), FORMAT.id, FORMAT.dialect());
         let mut messages = HashSet::with_hasher(Keyed::default());
         // Such a record may hold no item: then the break lies before the next.
         let mut is_broken = false;

@@ -13,14 +13,13 @@ mod tests;
 
 use super::{Document, Format, Reading, Records, Sample};
 use crate::json::{Cursor, JsonError};
-use crate::session::{Dialect, Flags, Fragment, Kind, LinkFlags, RecordLink, Span};
+use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Span};
 use crate::wire::anthropic;
 
 /// The row of this format.
 pub(super) const FORMAT: Format = Format {
     id: "claude-code",
     title: "Claude Code session logs",
-    dialect: Dialect::Anthropic,
     sniff,
     reading: Reading::Records(Records {
         spells: false,

@@ -783,7 +783,8 @@ impl<'a> Reader<'a> {
 
     /// The id of a call's element (`fc_...`), where the call has an id of its own.
     fn element_id(&mut self, item: &Item) -> Result<Option<CallId>, SourceError> {
-        if item.kind != Kind::Call || item.dialect != Some(Dialect::Responses) {
+        let has_own_id = item.facts().is_some_and(|facts| facts.item_ids);
+        if item.kind != Kind::Call || !has_own_id {
             return Ok(None);
         }
         let mut found = None;

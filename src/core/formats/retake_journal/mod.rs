@@ -33,7 +33,6 @@ pub const PROXY_VERSION: u64 = 2;
 pub(super) const FORMAT: Format = Format {
     id: "retake-journal",
     title: "retake's journal",
-    dialect: Dialect::Responses,
     sniff: |sample: &Sample<'_>| {
         let is_header = sample
             .first()
@@ -95,7 +94,7 @@ fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
     match (kind, dialect, item) {
         (Some(b"exchange" | b"began" | b"held"), ..) => read_exchange(
             &mut Cursor::at(bytes, start),
-            dialect.unwrap_or(FORMAT.dialect),
+            dialect.unwrap_or(FORMAT.dialect()),
             base,
             out,
         ),
@@ -127,7 +126,7 @@ fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, So
     if fragment.facts.iter().any(is_of_proxy) {
         return Ok(assemble_conversations(FORMAT.id, fragment, source)?.after(problems));
     }
-    let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect, fragment, source)?;
+    let mut contents = assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)?;
     contents.sessions.iter_mut().for_each(take_dialect_of_items);
     Ok(contents.after(problems))
 }

@@ -5,6 +5,7 @@ mod decode;
 mod read;
 mod reply;
 
+use super::blocks;
 use super::chat;
 use super::codec::{Codec, InsertedCalls, TextDelta, blocks_with_calls, content, id_member};
 use super::edit::has_member;
@@ -21,7 +22,7 @@ use super::stream::{Decoder, EventSummary, input_of, text};
 use super::turn::{Element, Part, ToolCall, inline_data};
 use crate::json::{Cursor, JsonError};
 use crate::session::ledger::Usage;
-use crate::session::{Dialect, Family, Fragment, Item, Kind, MessageRole, OutputSchema};
+use crate::session::{Dialect, Family, Fragment, Item, Kind, MessageRole, OutputSchema, Span};
 use read::fault_of_block;
 pub use read::read_message;
 use serde_json::{Value, json};
@@ -107,10 +108,16 @@ pub(crate) const FACTS: Facts = Facts {
     opens_with_user: true,
     refuses_tool_role: true,
     caps_many_images: true,
+    model_word: Some("claude"),
     is_common: false,
     tells_cut_late: true,
     ..chat::FACTS
 };
+
+/// Adds a prompt or an input that is a member of a request: a text, or a list of blocks.
+pub(crate) fn push_member(kind: Kind, span: Span, out: &mut Fragment) {
+    blocks::push_member(kind, FACTS.dialect, span, out);
+}
 
 pub(crate) struct Anthropic;
 

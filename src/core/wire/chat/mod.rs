@@ -127,6 +127,7 @@ pub(crate) const FACTS: Facts = Facts {
     opens_with_user: false,
     refuses_tool_role: false,
     caps_many_images: false,
+    model_word: None,
     is_common: true,
     tells_cut_late: false,
 };

@@ -134,6 +134,7 @@ pub(crate) const FACTS: Facts = Facts {
     keeps_reasoning: true,
     signs_calls: true,
     opens_with_user: true,
+    model_word: Some("gemini"),
     is_common: false,
     ..chat::FACTS
 };

@@ -36,13 +36,8 @@ pub enum Provider {
 impl Provider {
     /// Whether requests of a dialect are answered by this provider itself, not by one that speaks alike.
     pub fn owns(self, dialect: Dialect) -> bool {
-        match dialect {
-            Dialect::Responses => matches!(self, Self::OpenAiResponses | Self::OpenAi),
-            Dialect::Chat => matches!(self, Self::OpenAiChat | Self::OpenAi),
-            Dialect::Anthropic => self == Self::Anthropic,
-            Dialect::Gemini => self == Self::Gemini,
-            Dialect::Converse => self == Self::Bedrock,
-        }
+        let facts = dialect.facts();
+        [facts.vendor, facts.title].contains(&self.name())
     }
 
     /// The name for people.
