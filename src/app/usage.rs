@@ -134,7 +134,6 @@ pub(crate) fn at_least(is_undercounted: bool) -> &'static str {
     if is_undercounted { "≥" } else { "" }
 }
 
-/// The whole report.
 pub(crate) fn report(
     session: &Session,
     totals: &SessionUsage,

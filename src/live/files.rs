@@ -178,8 +178,8 @@ pub struct Input {
     pub source: Arc<dyn Source>,
     /// The bytes where they are in memory.
     pub buffer: Option<Arc<Vec<u8>>>,
-    /// Whether the lines of `source` are those of the file: not where it was put together from several files, unpacked from
-    /// an archive, or made of a journal.
+    /// Whether the lines of `source` are those of the file: not where it was put together from several files,
+    /// unpacked from an archive, or made of a journal.
     pub has_lines: bool,
     /// Notices about the way it was opened.
     pub notices: Vec<Problem>,

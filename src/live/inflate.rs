@@ -51,7 +51,6 @@ pub(crate) fn inflate(packed: Vec<u8>) -> Result<Inflated, InputError> {
 
 /// The files of an archive, one after the other. One that cannot be unpacked costs itself.
 fn unpack(files: &[archive::Packed<'_>], packed: usize) -> Result<Inflated, InputError> {
-    /// Methods of zip.
     const STORED: u16 = 0;
     const DEFLATED: u16 = 8;
     const ZSTANDARD: u16 = 93;

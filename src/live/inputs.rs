@@ -131,8 +131,8 @@ impl Inputs {
         FileReport::of(recording, &findings, self.target, true)
     }
 
-    /// Checks a request that is about to be sent: everything that its provider would refuse it for. A call at its end is
-    /// one that nobody answered.
+    /// Checks a request that is about to be sent: everything that its provider would refuse it for. A call at its
+    /// end is one that nobody answered.
     pub fn check_request(&self, name: &str, bytes: Vec<u8>) -> Result<FileReport, InputError> {
         let mut recording = self.read_bytes(name, bytes)?.recording;
         as_sent(&mut recording.sessions);
@@ -142,8 +142,8 @@ impl Inputs {
         Ok(FileReport::of(&recording, &findings, self.target, true)?)
     }
 
-    /// Fixes what a program holds in memory: what is safe, or for errors what is `up_to`. `is_request`: it is about to be
-    /// sent.
+    /// Fixes what a program holds in memory: what is safe, or for errors what is `up_to`. `is_request`: it is
+    /// about to be sent.
     pub fn fix_bytes(
         &self,
         name: &str,

@@ -225,9 +225,9 @@ pub fn first_words(session: &Session) -> Option<(Kind, String)> {
     });
     let without = || first.map(|text| without_tags(&text));
     let reply = || texts_of(Kind::Assistant).find(|text| !text.is_empty());
-    let asked = own.or(command).or_else(without);
-    let asked = asked.map(|words| (Kind::User, words));
-    let (kind, mut words) = asked.or_else(|| Some((Kind::Assistant, reply()?)))?;
+    let prompt = own.or(command).or_else(without);
+    let prompt = prompt.map(|words| (Kind::User, words));
+    let (kind, mut words) = prompt.or_else(|| Some((Kind::Assistant, reply()?)))?;
     words.truncate(words.floor_char_boundary(WORDS));
     Some((kind, words))
 }

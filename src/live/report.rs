@@ -109,7 +109,7 @@ impl FileReport {
             .enumerate()
             .filter(|_| with_lines)
             .flat_map(items);
-        let lines = Lines::new(recording, items)?;
+        let lines = LinesByPosition::new(recording, items)?;
         let mut problems = problems_by_session(recording, &lines);
         let sessions = recording.sessions.iter().zip(findings);
         let sessions = sessions
@@ -157,9 +157,9 @@ pub fn session_names(sessions: &[Session]) -> Vec<String> {
 }
 
 /// The lines of the positions that a report names.
-pub struct Lines(HashMap<u64, FilePlace>);
+pub struct LinesByPosition(HashMap<u64, FilePlace>);
 
-impl Lines {
+impl LinesByPosition {
     /// Counts the lines of the problems and of these items of sessions.
     pub fn new(
         recording: &Recording,
@@ -243,7 +243,7 @@ pub fn lined_records(recording: &Recording) -> &[Record] {
 
 /// The problems of each session: of those that the run would go on from, the last one that begins before the
 /// problem. The list after the last session is for files without any.
-fn problems_by_session(recording: &Recording, lines: &Lines) -> Vec<Vec<ProblemReport>> {
+fn problems_by_session(recording: &Recording, lines: &LinesByPosition) -> Vec<Vec<ProblemReport>> {
     let sessions = &recording.sessions;
     let begins = |session: &Session| session.items.iter().map(|item| item.span.start).min();
     let mut starts = sessions
@@ -272,7 +272,7 @@ fn flatten(
     recording: &Recording,
     session: &Session,
     finding: &Finding,
-    lines: &Lines,
+    lines: &LinesByPosition,
 ) -> Result<FindingReport, SourceError> {
     let item = finding.item;
     let place = item.map(|item| lines.of(recording, session, item));
@@ -321,7 +321,7 @@ mod tests {
         let session = r#"{"task_id": 1, "traj": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]}"#;
         writeln!(file, "{session}\n{session}\n{{\"broken").unwrap();
         let recording = read_path(file.path(), &ReadOptions::default()).unwrap();
-        let lines = Lines::new(&recording, []).unwrap();
+        let lines = LinesByPosition::new(&recording, []).unwrap();
         let problems = problems_by_session(&recording, &lines);
         let counts = problems.iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(counts, [0, 1, 0], "{problems:?}");

@@ -18,7 +18,7 @@ pub enum SaveError {
     /// The bytes on the disk are not the text that was read: packed, or in this encoding.
     #[error("{} is {}: write it to another file, as plain UTF-8", .0.display(), .1)]
     Packed(PathBuf, &'static str),
-    #[error("{}: a value of it stands in no file of its session; save under another name", .0.display())]
+    #[error("{}: a value of it is in no file of its session; save under another name", .0.display())]
     NoFile(PathBuf),
     /// Somebody wrote to the file since it was read; what they wrote would be lost.
     #[error("{} has changed since it was read: do it again once nobody writes to it; nothing was changed", .0.display())]

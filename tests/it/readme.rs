@@ -1,7 +1,7 @@
 //! The tables of the README and of `src/help` are the tables of the program. `UPDATE=1 cargo test readme` writes them.
 
 use crate::convert::files_below;
-use retake_app::tui::picker::rows::Row;
+use retake_app::tui::picker::rows::PickerRow;
 use retake_app::tui::{filter, settings};
 use retake_core::chaos::SPEC_TABLES;
 use retake_core::config::{self, Keys};
@@ -175,7 +175,7 @@ fn readme_and_help_tables_are_true() {
         (
             "src/help/filters.md",
             "filter-recordings",
-            filter::markdown_of::<Row>(),
+            filter::markdown_of::<PickerRow>(),
         ),
         (
             "src/help/filters.md",

@@ -435,7 +435,14 @@ pub struct ExportArguments {
     #[command(flatten)]
     pub recovery: RecoveryWish,
     /// A take of the debugger instead, by its number: its action, with its words
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["session", "item", "rule", "action", "wording", "words", "value", "include_in_history"])]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..),
+        conflicts_with_all = [
+            "session", "item", "rule", "action", "wording", "words", "value", "include_in_history"
+        ]
+    )]
     pub take: Option<u32>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -758,7 +765,8 @@ pub struct ListArguments {
     /// Recordings or folders of them [default: ./sessions, and what agents and retake itself keep]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Only recordings that fit: words and fields as in the picker, such as `rule:orphan since:7d` (`retake help filters`)
+    /// Only recordings that fit: words and fields as in the picker, such as
+    /// `rule:orphan since:7d` (`retake help filters`)
     #[arg(short, long, value_name = "FILTER")]
     pub filter: Option<String>,
     /// List at most N recordings
@@ -938,7 +946,13 @@ pub struct LabArguments {
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "dry_run")]
     pub winner: Option<WinnerForm>,
     /// The trial to take it from, counted from 1
-    #[arg(long = "trial", value_name = "N", default_value_t = 1, requires = "winner", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long = "trial",
+        value_name = "N",
+        default_value_t = 1,
+        requires = "winner",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     pub trial_number: u32,
     /// List findings, wordings and the number of requests, and send none
     #[arg(long, conflicts_with = "format")]

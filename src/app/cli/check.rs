@@ -2,7 +2,7 @@
 
 use super::arguments::{CheckArguments, ReportFormat};
 use super::baseline::Baseline;
-use super::choice::Choice;
+use super::choice::FindingChoice;
 use super::exit::{Exit, Failure};
 use super::explain;
 use super::inputs::inputs_of;
@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
     }
     let baseline = arguments.baseline.as_deref().map(Baseline::read);
     let baseline = baseline.transpose()?.unwrap_or_default();
-    let choice = Choice {
+    let choice = FindingChoice {
         arguments,
         baseline,
     };
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
 }
 
 #[cfg(feature = "tables")]
-fn write_tables(inputs: &Inputs, choice: Choice<'_>) -> Result<Exit, Failure> {
+fn write_tables(inputs: &Inputs, choice: FindingChoice<'_>) -> Result<Exit, Failure> {
     let format = match choice.arguments.format {
         ReportFormat::Arrow => TableFormat::Arrow,
         _ => TableFormat::Parquet,
@@ -64,7 +64,7 @@ fn write_tables(inputs: &Inputs, choice: Choice<'_>) -> Result<Exit, Failure> {
 }
 
 #[cfg(not(feature = "tables"))]
-fn write_tables(_inputs: &Inputs, _choice: Choice<'_>) -> Result<Exit, Failure> {
+fn write_tables(_inputs: &Inputs, _choice: FindingChoice<'_>) -> Result<Exit, Failure> {
     Err(Failure::with_hint(
         "this build of retake writes no tables",
         "`cargo install --path . --features tables` builds one that does",
@@ -72,7 +72,7 @@ fn write_tables(_inputs: &Inputs, _choice: Choice<'_>) -> Result<Exit, Failure> 
 }
 
 struct Check<'a> {
-    choice: Choice<'a>,
+    choice: FindingChoice<'a>,
     report: Box<dyn Report>,
     output: Output,
     totals: Totals,

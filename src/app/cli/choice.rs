@@ -5,12 +5,12 @@ use super::baseline::Baseline;
 use retake_live::report::{FileReport, FindingReport};
 
 /// Which findings count.
-pub(super) struct Choice<'a> {
+pub(super) struct FindingChoice<'a> {
     pub(super) arguments: &'a CheckArguments,
     pub(super) baseline: Baseline,
 }
 
-impl Choice<'_> {
+impl FindingChoice<'_> {
     /// Keeps the findings that count: of the chosen rules, and not in the baseline. Gives how many the baseline holds.
     pub(super) fn apply(&mut self, report: &mut FileReport) -> usize {
         let CheckArguments { only, ignore, .. } = self.arguments;

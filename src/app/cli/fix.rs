@@ -12,7 +12,7 @@ use retake_core::formats::{CannotWrite, is_fixed};
 use retake_core::rules::Severity;
 use retake_core::session::{HistoryChange, Rope, Session, compare, operations_of};
 use retake_live::replace::Backup;
-use retake_live::report::{Lines, session_names};
+use retake_live::report::{LinesByPosition, session_names};
 use retake_live::{
     Applied, Base, BaseError, ChosenError, ChosenFix, FixRefusal, FixRefusalReason, FixReport,
     FixRun, InputError, Opened, Recording, SaveError, SpeculativeWrite, WriteError,
@@ -297,7 +297,7 @@ fn print_diff(
         }
         let items = hunks.iter().filter_map(|hunk| hunk.old.or(hunk.follows));
         let items = items.filter_map(|item| Some((number, u32::try_from(item).ok()?)));
-        let lines = Lines::new(recording, items).map_err(io::Error::other)?;
+        let lines = LinesByPosition::new(recording, items).map_err(io::Error::other)?;
         let place = |item: Option<usize>| {
             let item = item.and_then(|item| u32::try_from(item).ok());
             item.map_or_else(String::new, |item| lines.words(recording, before, item))

@@ -7,7 +7,7 @@ use super::output::{Output, counted};
 use super::report::write_line;
 use super::style::Palette;
 use super::walk::read_all;
-use crate::tui::health::Table;
+use crate::tui::health::HealthTable;
 use retake_core::rules::{ErrorClass, Health, ToolHealth};
 use retake_live::{InputError, Inputs, check_recording, exit_on_interrupt};
 use serde::Serialize;
@@ -67,7 +67,7 @@ fn write_text(
     files: usize,
     palette: Palette,
 ) -> io::Result<()> {
-    let Table { heading, rows } = Table::new(health, WIDTH);
+    let HealthTable { heading, rows } = HealthTable::new(health, WIDTH);
     writeln!(out, "{}", palette.bold(heading))?;
     for (number, row) in rows.iter().enumerate() {
         let line = format!("{}{}", row.name, row.figures);

@@ -43,7 +43,8 @@ pub(super) fn inputs_of(arguments: &ReadingArguments) -> Result<Inputs, Failure>
     })
 }
 
-/// Reads a recording; `-` is standard input. Files of tools beside it that cannot be used are reported on standard error.
+/// Reads a recording; `-` is standard input. Files of tools beside it that cannot be used are
+/// reported on standard error.
 pub fn read(inputs: &Inputs, path: &Path) -> Result<Opened, InputError> {
     let opened = inputs.read(path)?;
     report_unusable(&opened.unusable);

@@ -9,7 +9,7 @@ use crate::tui::terminal::columns_of;
 use crate::tui::theme::{Theme, ThemeOptions};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use order::{LabOrder, folder_name, order};
-use report::{Lines, Looks};
+use report::{Looks, ReportLines};
 use retake_core::lab::{
     Board, Claim, Class, Experiment, JudgedClaim, LabCommand, LabPhase, Results, Spec, Stop,
     TrialEnd, TrialResults, Verdict, highest, judge, leader_of, left_out, place, standings, winner,
@@ -232,7 +232,7 @@ impl Conducted {
 struct Watching {
     bar: ProgressBar,
     /// Which trials were reported to be over.
-    told: Vec<bool>,
+    reported: Vec<bool>,
 }
 
 impl Watching {
@@ -245,7 +245,7 @@ impl Watching {
         }
         Self {
             bar,
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -258,8 +258,8 @@ impl Watching {
     }
 
     fn board(&mut self, board: &Board) {
-        let (done, asked) = done_and_asked(board);
-        self.bar.set_length(asked as u64);
+        let (done, expected) = done_and_asked(board);
+        self.bar.set_length(expected as u64);
         self.bar.set_position(done as u64);
         let spent = board.spent;
         let about = if spent.estimated_tokens() > 0 {
@@ -269,10 +269,10 @@ impl Watching {
         };
         self.bar
             .set_message(format!("{about}{} tokens", spent.tokens()));
-        self.told.resize(board.ended.len(), false);
+        self.reported.resize(board.ended.len(), false);
         for (at, end) in board.ended.iter().enumerate() {
-            if let (Some(_), false) = (end, self.told[at]) {
-                self.told[at] = true;
+            if let (Some(_), false) = (end, self.reported[at]) {
+                self.reported[at] = true;
                 let line = line_of(board, at);
                 self.aside(|| {
                     let palette = Palette::of_stderr();
@@ -304,7 +304,7 @@ impl Drop for Watching {
 /// need is not waited for.
 fn done_and_asked(board: &Board) -> (usize, usize) {
     let wanted = board.experiment.samples as usize;
-    let (mut done, mut asked) = (0, 0);
+    let (mut done, mut expected) = (0, 0);
     for (at, variants) in board.samples.iter().enumerate() {
         let is_over = board.ended.get(at).is_some_and(Option::is_some);
         for samples in variants {
@@ -313,14 +313,14 @@ fn done_and_asked(board: &Board) -> (usize, usize) {
                 .filter(|one| one.class != Class::Failed)
                 .count();
             done += answered;
-            asked += if is_over {
+            expected += if is_over {
                 answered
             } else {
                 wanted.max(answered)
             };
         }
     }
-    (done, asked)
+    (done, expected)
 }
 
 /// A trial that is over, in a line.
@@ -345,7 +345,7 @@ fn line_of(board: &Board, at: usize) -> String {
 /// The plan of an experiment in which no request was sent yet.
 fn plan(results: &Results<'_>, looks: Looks) -> String {
     let experiment = results.experiment();
-    let mut out = Lines::new(looks);
+    let mut out = ReportLines::new(looks);
     out.title(&experiment.name);
     out.wrapped("", &questions(results));
     if let Some(tokens) = experiment.caps.tokens {
@@ -370,12 +370,12 @@ fn plan(results: &Results<'_>, looks: Looks) -> String {
 
 /// How many questions it would be.
 fn questions(results: &Results<'_>) -> String {
-    let (_, asked) = results.samples();
+    let (_, expected) = results.samples();
     let experiment = results.experiment();
     let most = experiment
         .caps
         .requests
-        .map_or(asked, |most| asked.min(most as usize));
+        .map_or(expected, |most| expected.min(most as usize));
     let samples = experiment.samples;
     let rows = results.trials.iter().map(|trial| trial.rows.len());
     let wordings = rows.sum::<usize>();
@@ -385,7 +385,7 @@ fn questions(results: &Results<'_>) -> String {
         trials => format!("{trials} trials"),
     };
     let capped = match experiment.caps.requests {
-        Some(cap) if (cap as usize) < asked => ", which is the cap",
+        Some(cap) if (cap as usize) < expected => ", which is the cap",
         _ => "",
     };
     format!(
@@ -393,7 +393,7 @@ fn questions(results: &Results<'_>) -> String {
     )
 }
 
-fn wordings(out: &mut Lines, trial: &TrialResults<'_>) {
+fn wordings(out: &mut ReportLines, trial: &TrialResults<'_>) {
     for variant in &trial.trial.variants {
         let origin = variant.origin.word();
         let axes = variant
@@ -504,20 +504,20 @@ mod conduct_tests {
     #[test]
     fn the_first_interrupt_ends_the_experiment_and_what_is_there_is_kept() {
         let (sender, news) = channel();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let stopped = Some(TrialEnd::Stopped);
         let conducted = conduct(
             &news,
             || true,
             |command| {
-                told.push(command);
+                reported.push(command);
                 let board = board_in(LabPhase::Ended(TrialEnd::Stopped), [stopped; 2]);
                 sender.send(LabNews::Board(board)).unwrap();
             },
             Watching::hidden(),
         );
         assert_eq!(conducted.unwrap().exit(true).code(), 130);
-        assert_eq!(told, [LabCommand::Stop]);
+        assert_eq!(reported, [LabCommand::Stop]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::output::{Output, counted, safe_line};
 use super::report::write_line;
 use super::style::Palette;
 use crate::tui::filter::Terms;
-use crate::tui::picker::rows::Row;
+use crate::tui::picker::rows::PickerRow;
 use crate::words::{count, local, model_name};
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
@@ -34,7 +34,7 @@ const WORDS: usize = 90;
 pub(super) fn run(arguments: &ListArguments) -> Result<Exit, Failure> {
     let inputs = inputs_of(&arguments.reading)?;
     let prices = config::prices(None, &config::load(None)?)?;
-    let mut terms = Terms::parse::<Row>(arguments.filter.as_deref().unwrap_or_default())
+    let mut terms = Terms::parse::<PickerRow>(arguments.filter.as_deref().unwrap_or_default())
         .map_err(|error| Failure::with_hint(error.to_string(), "`retake help filters`"))?;
     exit_on_interrupt();
     let places = match arguments.paths.is_empty() {
@@ -115,7 +115,7 @@ fn find(places: &[Place]) -> (Vec<Candidate>, usize) {
     (found, unreadable)
 }
 
-fn rows(batch: &[Candidate], places: &[Place], inputs: &Inputs, prices: &Prices) -> Vec<Row> {
+fn rows(batch: &[Candidate], places: &[Place], inputs: &Inputs, prices: &Prices) -> Vec<PickerRow> {
     let now = SystemTime::now();
     let judge = inputs.judge();
     let inspected = batch
@@ -124,7 +124,7 @@ fn rows(batch: &[Candidate], places: &[Place], inputs: &Inputs, prices: &Prices)
     let inspected: Vec<_> = inspected.collect();
     let rows = batch.iter().zip(inspected);
     let row = |(candidate, summary): (&Candidate, _)| {
-        let mut row = Row::new(candidate.clone(), places, now);
+        let mut row = PickerRow::new(candidate.clone(), places, now);
         row.learn(summary);
         row
     };
@@ -156,13 +156,12 @@ struct ListedRecording<'a> {
     rules: Vec<(&'a str, usize)>,
     tools: &'a [String],
     tokens: Option<u64>,
-    /// In US dollars.
     cost: Option<f64>,
     title: &'a str,
 }
 
 impl List {
-    fn row(&mut self, row: &Row, summary: &Summary) -> io::Result<()> {
+    fn row(&mut self, row: &PickerRow, summary: &Summary) -> io::Result<()> {
         let path = row.candidate.path.to_string_lossy();
         let modified = row.candidate.modified;
         let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -201,7 +200,7 @@ impl List {
 
     fn text(
         &mut self,
-        row: &Row,
+        row: &PickerRow,
         summary: &Summary,
         time: Option<u64>,
         title: &str,

@@ -309,7 +309,7 @@ struct Teller<'a, W> {
     journal: &'a Path,
     hasher: RandomState,
     /// Findings that were reported: digests of rule, place and sentence.
-    told: BTreeMap<ExchangeId, HashSet<u64>>,
+    reported: BTreeMap<ExchangeId, HashSet<u64>>,
     /// What is held, and since when.
     held: BTreeMap<ExchangeId, u64>,
     over: Over,
@@ -331,7 +331,7 @@ impl<'a, W: Write> Teller<'a, W> {
             reaches,
             journal,
             hasher: RandomState::default(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             held: BTreeMap::new(),
             over: Over::default(),
             early: Some(Vec::new()),
@@ -482,18 +482,18 @@ impl<'a, W: Write> Teller<'a, W> {
             // What passes without a hold has no file of its own.
             report.path = self.journal.to_string_lossy().into_owned();
         }
-        let told = self.told.entry(id).or_default();
+        let reported = self.reported.entry(id).or_default();
         for session in &report.sessions {
             for finding in &session.findings {
                 let known = (finding.rule.id, finding.item, &finding.message);
-                if told.insert(self.hasher.hash_one(known)) {
+                if reported.insert(self.hasher.hash_one(known)) {
                     self.findings += 1;
                     write_finding(&mut self.out, Some(id), &report, session, finding)?;
                 }
             }
         }
-        while self.told.len() > REMEMBERED {
-            self.told.pop_first();
+        while self.reported.len() > REMEMBERED {
+            self.reported.pop_first();
         }
         Ok(())
     }
@@ -531,9 +531,9 @@ fn watch(
 ) -> Result<Exit, Failure> {
     let mut teller = Teller::new(out, watched.reaches, watched.journal);
     let (mut ready, mut agent, mut order) = (0, None, watched.order);
-    let why = 'told: loop {
+    let why = 'reported: loop {
         if let Some(signal) = signal() {
-            break 'told Why::Signal { signal };
+            break 'reported Why::Signal { signal };
         }
         match watched.news.recv_timeout(LOOK) {
             Ok(first) => {
@@ -554,7 +554,7 @@ fn watch(
                             }
                         }
                         ProxyNews::AgentEnded(status) => {
-                            break 'told status.into();
+                            break 'reported status.into();
                         }
                         _ => {}
                     }

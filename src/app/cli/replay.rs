@@ -47,11 +47,11 @@ pub(super) fn run(arguments: &ReplayArguments) -> Result<Exit, Failure> {
     }
     let signal = note_ends();
     let (sender, heard) = channel();
-    let asked = sender.clone();
+    let requested = sender.clone();
     let listen = arguments.listen;
     let report = move |event| {
         // Nobody hears it when the replay is over.
-        let _over = asked.send(Heard::Asked(event));
+        let _over = requested.send(Heard::Asked(event));
     };
     let endpoint =
         ReplayServer::start(tape, options(arguments), listen, report).map_err(|error| {
@@ -97,13 +97,13 @@ fn watch(
             return Ok(Why::Signal { signal });
         }
         match heard.recv_timeout(LOOK) {
-            Ok(Heard::Asked(event)) => teller.asked(&event)?,
+            Ok(Heard::Asked(event)) => teller.requested(&event)?,
             Ok(Heard::Agent(news @ ProxyNews::Output { .. })) => teller.output(&news)?,
             Ok(Heard::Agent(ProxyNews::AgentEnded(status))) => {
                 // What it asked last may stand after its end.
                 for event in heard.try_iter() {
                     if let Heard::Asked(event) = event {
-                        teller.asked(&event)?;
+                        teller.requested(&event)?;
                     }
                 }
                 return Ok(status.into());
@@ -368,7 +368,6 @@ struct Turn {
     turn: usize,
 }
 
-/// Where nothing differs.
 const NONE: &Differences = &Differences {
     listed: Vec::new(),
     more: 0,
@@ -420,7 +419,7 @@ impl<'a, W: Write> Teller<'a, W> {
     }
 
     /// Says what became of a request.
-    fn asked(&mut self, event: &ReplayEvent) -> io::Result<()> {
+    fn requested(&mut self, event: &ReplayEvent) -> io::Result<()> {
         match event {
             ReplayEvent::Served {
                 place,

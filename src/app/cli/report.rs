@@ -96,7 +96,8 @@ impl Totals {
         }
     }
 
-    /// How the check ends. What could not be read weighs more than what was found: a part of the question has no answer.
+    /// How the check ends. What could not be read weighs more than what was found: a part of the
+    /// question has no answer.
     pub(super) fn exit(&self, unreadable: usize) -> Exit {
         let is_unread = unreadable > 0 || self.is_unread;
         match (self.files, is_unread, self.failed) {
@@ -147,28 +148,17 @@ struct Github;
 
 impl Report for Github {
     fn file(&mut self, out: &mut dyn Write, file: &FileReport) -> io::Result<()> {
-        for problem in &file.problems {
+        let warn = |out: &mut dyn Write, problem: &ProblemReport| {
             let message = safe_line(&problem.message);
-            command(
-                out,
-                "warning",
-                &file.path,
-                problem.place,
-                "problem",
-                &message,
-            )?;
+            let place = problem.place;
+            command(out, "warning", &file.path, place, "problem", &message)
+        };
+        for problem in &file.problems {
+            warn(out, problem)?;
         }
         for session in &file.sessions {
             for problem in &session.problems {
-                let message = safe_line(&problem.message);
-                command(
-                    out,
-                    "warning",
-                    &file.path,
-                    problem.place,
-                    "problem",
-                    &message,
-                )?;
+                warn(out, problem)?;
             }
             for finding in &session.findings {
                 let level = match finding.severity {

@@ -264,7 +264,7 @@ fn exit_of(how: &Ending) -> Exit {
 struct Teller<W> {
     out: W,
     /// Findings that were reported: rule, place, sentence.
-    told: HashSet<(&'static str, Option<u32>, String)>,
+    reported: HashSet<(&'static str, Option<u32>, String)>,
     /// What kinds of errors outputs were found to be, by their calls.
     classes: HashMap<String, ErrorClass>,
 }
@@ -273,7 +273,7 @@ impl<W: Write> Teller<W> {
     fn new(out: W) -> Self {
         Self {
             out,
-            told: HashSet::new(),
+            reported: HashSet::new(),
             classes: HashMap::new(),
         }
     }
@@ -350,7 +350,7 @@ impl<W: Write> Teller<W> {
                 self.classes
                     .extend(class.map(|(class, call)| (call, class)));
                 let known = (finding.rule.id, finding.item, finding.message.clone());
-                if self.told.insert(known) {
+                if self.reported.insert(known) {
                     write_finding(&mut self.out, None, &report, session, finding)?;
                 }
             }

@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
             writeln!(output)?;
         }
         let totals = totals_of(session, &prices).map_err(failed)?;
-        let named = Named {
+        let named = NamedRecording {
             name,
             session,
             opened: &opened,
@@ -104,7 +104,7 @@ fn choose(arguments: &ShowArguments, opened: &Opened) -> Result<Vec<(String, usi
 }
 
 /// A session with what its heading says.
-struct Named<'a> {
+struct NamedRecording<'a> {
     name: &'a str,
     session: &'a Session,
     opened: &'a Opened,
@@ -113,7 +113,7 @@ struct Named<'a> {
     palette: Palette,
 }
 
-impl Named<'_> {
+impl NamedRecording<'_> {
     fn heading(&self, out: &mut impl Write) -> io::Result<()> {
         let recording = &self.opened.recording;
         let mut words = name_of(Path::new(&recording.name));

@@ -9,7 +9,7 @@ use super::inputs::{self, inputs_of, report_unreadable, session_named};
 use super::output::{Output, csv_cell, name_of, safe_line};
 use super::report::write_line;
 use super::style::Palette;
-use super::walk::{Named, Skipped, Walked, expand, is_no_recording};
+use super::walk::{NamedRecording, Skipped, Walked, expand, is_no_recording};
 use crate::tui::transcript::nested::{NestedPlace, nested_calls};
 use crate::tui::transcript::print::columns_of_stdout;
 use crate::usage::{LISTED, NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
                         UsageFormat::Json | UsageFormat::Csv => {
                             let others = sub_agent_logs(&file.path).into_iter();
                             let others = others.filter(|path| is_other(path));
-                            left.extend(others.map(|path| Named {
+                            left.extend(others.map(|path| NamedRecording {
                                 path,
                                 in_folder: true,
                             }));
@@ -197,7 +197,6 @@ struct Counted<'a> {
     session: &'a Session,
     totals: &'a SessionUsage,
     replies: &'a Replies,
-    /// Its sub-agents.
     nested: Vec<NestedUsage<'a>>,
 }
 
@@ -472,7 +471,6 @@ enum UsageRecord<'a> {
         tools_ms: u64,
         waiting_ms: u64,
         span_ms: Option<u64>,
-        /// US dollars.
         cost_usd: Option<f64>,
         /// Turns whose cost the recording says.
         recorded_costs: usize,

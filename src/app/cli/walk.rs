@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct NamedRecording {
     /// Its path, as the operator named it or as its folder did; `-` is standard input.
     pub(super) path: PathBuf,
     /// Whether it was found in a folder that the operator named.
@@ -27,7 +27,7 @@ pub(super) struct Named {
 /// Files, and what could not be walked.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
-    pub(super) files: Vec<Named>,
+    pub(super) files: Vec<NamedRecording>,
     pub(super) failures: Vec<(PathBuf, InputError)>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn expand(paths: &[PathBuf]) -> Walked {
                     .push((path.clone(), InputError::EmptyFolder));
             }
         } else {
-            walked.files.push(Named {
+            walked.files.push(NamedRecording {
                 path: path.clone(),
                 in_folder: false,
             });
@@ -75,7 +75,7 @@ fn walk(folder: &Path, walked: &mut Walked) {
         } else if is_recording_name(&entry.file_name()) && path.is_file() {
             // Nobody needs the dot of `retake check .`.
             let path = path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
-            walked.files.push(Named {
+            walked.files.push(NamedRecording {
                 path,
                 in_folder: true,
             });
@@ -151,7 +151,7 @@ pub(super) struct Skipped {
 }
 
 impl Skipped {
-    pub(super) fn add(&mut self, file: &Named, error: &InputError) {
+    pub(super) fn add(&mut self, file: &NamedRecording, error: &InputError) {
         let name = file.path.file_name().unwrap_or_default();
         let text = || describe(&file.path, error);
         if is_common_name(name) && !matches!(error, InputError::Foreign { .. }) {
@@ -305,7 +305,7 @@ mod tests {
     fn other_files_with_a_common_ending_are_passed_over() {
         let mut skipped = Skipped::default();
         for name in ["ci.yml", "package.json", "other.yaml"] {
-            let file = Named {
+            let file = NamedRecording {
                 path: name.into(),
                 in_folder: true,
             };

@@ -1,6 +1,6 @@
-//! The Markdown of a message between others: it stays as it is written, but for what is active in it or reaches beyond the
-//! message. HTML becomes text, a picture a link, a link to anything but a page text; headings rank below those of the
-//! page, and a fence that is left open is closed.
+//! The Markdown of a message between others: it stays as it is written, but for what is active in it or reaches
+//! beyond the message. HTML becomes text, a picture a link, a link to anything but a page text; headings rank below
+//! those of the page, and a fence that is left open is closed.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
@@ -68,8 +68,8 @@ fn softened(text: &str, options: Options) -> Vec<Replacement> {
             Event::End(TagEnd::Link) => links -= 1,
             Event::SoftBreak => replacements.push((range.start..range.start, "  ".to_owned())),
             Event::Text(_) if links == 0 => {
-                let said = &text[range.clone()];
-                for (at, _) in said.match_indices('@') {
+                let words = &text[range.clone()];
+                for (at, _) in words.match_indices('@') {
                     let at = range.start + at;
                     let before = text[..at].chars().next_back();
                     if !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '/') {
@@ -213,7 +213,7 @@ fn ends_with_itself(text: &str) -> bool {
                     is_apart = depth == 1 && tag == Tag::Paragraph;
                 }
                 Event::End(_) => depth -= 1,
-                Event::Text(said) => is_apart &= &*said == AFTER,
+                Event::Text(words) => is_apart &= &*words == AFTER,
                 _ => is_apart = false,
             }
         }

@@ -1,7 +1,7 @@
 //! A page of Markdown, for issues and chats: messages as they were formatted, calls as lines, what is long folded.
 //!
-//! The Markdown of a message is kept, without what is active in it; of all else every letter that could mean something is
-//! escaped: so that nothing becomes HTML or an image.
+//! The Markdown of a message is kept, without what is active in it; of all else every letter that could mean
+//! something is escaped: so that nothing becomes HTML or an image.
 
 use super::inert::{escaped, inert};
 use super::writer::{PageError, PageSession, PageWriter, ending, parted, words_of};

@@ -1,8 +1,8 @@
 //! A session as one file to share, which looks like the transcript: an HTML page, or Markdown.
 //!
-//! A page is made of blocks of the transcript. All text of the recording is escaped piece by piece, but for the Markdown of
-//! messages in Markdown; nothing in it becomes a tag, and a page loads nothing. Pictures that the recording holds are
-//! in an HTML page.
+//! A page is made of blocks of the transcript. All text of the recording is escaped piece by piece, but for the
+//! Markdown of messages in Markdown; nothing in it becomes a tag, and a page loads nothing. Pictures that the
+//! recording holds are in an HTML page.
 
 mod html;
 mod inert;

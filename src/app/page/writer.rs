@@ -17,7 +17,6 @@ pub(super) struct PageSession<'a> {
     pub(super) name: &'a str,
     /// The sessions of the file.
     pub(super) sessions: &'a [Session],
-    /// Its index.
     pub(super) number: usize,
     pub(super) checked: &'a Checked,
     pub(super) prices: &'a Prices,

@@ -62,7 +62,7 @@ fn open(request: &OpenRequest) -> Result<Left, OpenError> {
             let news = face.app.news.clone();
             if let Some(picker) = face.app.layers.top_mut::<Picker>() {
                 // Nobody hears the news once the program ends.
-                picker.start(request, move |told| drop(news.send(told)));
+                picker.start(request, move |update| drop(news.send(update)));
             }
         }
     }

@@ -178,9 +178,9 @@ impl Debugger {
                     .command_takes(command, self.state.document.clone());
             }
             Effect::Live(command) => {
-                let told = self.told_to_proxy(&command);
+                let effect = self.told_to_proxy(&command);
                 self.loader.command_live(command);
-                return told;
+                return effect;
             }
             Effect::Lab(subject) => return Some(Effect::Lab(Box::new(self.located(*subject)))),
             Effect::ReadTail => self.read_tail(),

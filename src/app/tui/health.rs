@@ -11,16 +11,16 @@ const SHORTEST_NAME: usize = 12;
 const INDENT: usize = 4;
 
 #[derive(Debug, Clone)]
-pub struct Table {
+pub struct HealthTable {
     /// The names of the columns.
     pub heading: String,
     /// A row for each tool, those with most errors first, and the sum.
-    pub rows: Vec<Row>,
+    pub rows: Vec<HealthRow>,
 }
 
 /// One tool, or the sum.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct HealthRow {
     /// The tool's name, cut to its column.
     pub name: SafeText,
     /// What follows the name, aligned with the heading.
@@ -31,7 +31,7 @@ pub struct Row {
     pub is_open: bool,
 }
 
-impl Table {
+impl HealthTable {
     /// The table in at most `width` cells, of which it needs 69 at least.
     pub fn new(health: &Health, width: usize) -> Self {
         let tools = health.tools();
@@ -87,7 +87,7 @@ impl Table {
         width: usize,
     ) {
         let gap = column.saturating_sub(name.width());
-        self.rows.push(Row {
+        self.rows.push(HealthRow {
             name,
             figures: format!("{:gap$}{}", "", figures(tool, breaker)),
             details: in_rows(notes, width),
@@ -199,7 +199,7 @@ mod tests {
             health.merge(&twice);
         }
         for width in [69, 75, 80, 120] {
-            let Table { heading, rows } = Table::new(&health, width);
+            let HealthTable { heading, rows } = HealthTable::new(&health, width);
             assert!(heading.len() <= width, "{heading}");
             for row in &rows {
                 assert!(row.name.width() + row.figures.len() <= width, "{row:?}");

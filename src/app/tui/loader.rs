@@ -158,8 +158,8 @@ impl Loader {
 
     fn ask(&self, job: Job) {
         if self.jobs.send(job).is_err() {
-            let said = "the takes can no longer be changed: reopen the file";
-            (self.reports)(Report::Notice(said.to_owned()));
+            let words = "the takes can no longer be changed: reopen the file";
+            (self.reports)(Report::Notice(words.to_owned()));
         }
     }
 
@@ -299,9 +299,9 @@ impl Work {
             return Ok(Watched::Enough);
         }
         std::thread::scope(|scope| {
-            let (quiet, asked) = channel();
+            let (quiet, requests) = channel();
             scope.spawn(move || {
-                if let Err(error) = in_background(move || self.follow(&asked)) {
+                if let Err(error) = in_background(move || self.follow(&requests)) {
                     self.tell(Report::Failed(error.to_string()));
                 }
             });
@@ -350,9 +350,9 @@ impl Work {
     }
 
     /// Reads what was appended at each request.
-    fn follow(&self, asked: &Receiver<()>) -> Result<(), InputError> {
+    fn follow(&self, requests: &Receiver<()>) -> Result<(), InputError> {
         let mut follower = None;
-        while asked.recv().is_ok() {
+        while requests.recv().is_ok() {
             let follower = match &mut follower {
                 Some(follower) => follower,
                 None => match self.opening.follow()? {

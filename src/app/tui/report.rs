@@ -66,7 +66,7 @@ pub enum Report {
         at: Option<Place>,
         view: Arc<TakesView>,
         /// A line for the operator.
-        said: String,
+        notice: String,
     },
     /// The take that a live run drives has grown, or the run drives another one.
     TakeGrown {

@@ -85,7 +85,6 @@ pub struct Detail {
     pub scroll: Scroll,
     /// Whether the window is to show the place of the text that is searched for.
     pub seeks: bool,
-    /// That place.
     pub found: Option<LinePlace>,
     /// The first line of what the item says.
     body: usize,
@@ -464,7 +463,8 @@ impl State {
         self.needle.as_ref().filter(|_| is_on)
     }
 
-    /// Which place of the text `n` goes on from in the item with the cursor: the one that was found last, else its first.
+    /// Which place of the text `n` goes on from in the item with the cursor: the one that was found
+    /// last, else its first.
     pub fn occurrence_here(&self) -> Option<usize> {
         let place = self.place();
         match self.hit.filter(|hit| hit.place == place) {

@@ -60,7 +60,6 @@ pub enum Tone {
 /// Signs that stand between words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Glyph {
-    /// Something succeeded.
     Ok,
     /// What hangs on the row above.
     Bar,

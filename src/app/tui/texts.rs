@@ -1,6 +1,6 @@
 //! Texts over a screen: what has happened and what could not be read, how the tools fare, where tokens went.
 
-use super::health::Table;
+use super::health::HealthTable;
 use super::keymap::{self, Command, Context, Direction};
 use super::layer::{Input, Layer, Step};
 use super::list::motion;
@@ -456,7 +456,7 @@ pub fn health(tally: &Health, sessions: usize, theme: &Theme, width: usize) -> P
         }
         (counted, _) => format!(" Tool health: {counted} of {sessions} sessions are checked "),
     };
-    let Table { heading, rows } = Table::new(tally, width + 1);
+    let HealthTable { heading, rows } = HealthTable::new(tally, width + 1);
     let mut lines = vec![Line::from(Span::styled(heading, theme.title))];
     for row in rows {
         let style = if row.is_open { theme.error } else { theme.text };

@@ -75,7 +75,6 @@ impl Variant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Palette {
     red: Color,
-    /// Warnings.
     amber: Color,
     green: Color,
     /// What can be acted on.
@@ -317,7 +316,6 @@ pub struct Theme {
     pub escaped: Style,
     /// The place of the text that was searched for and that `n` went to.
     pub matched: Style,
-    /// Its other places.
     pub matched_elsewhere: Style,
     /// A row that the operator marked.
     pub marked: Style,

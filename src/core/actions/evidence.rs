@@ -151,7 +151,7 @@ fn add_call(
                 fault.clone_into(&mut context.error);
             }
             if let Some(key) = defect.fact("key").filter(|_| context.error.is_empty()) {
-                context.error = format!("the key \"{key}\" stands twice");
+                context.error = format!("the key \"{key}\" appears twice");
             }
         }
         Err(_) if context.error.is_empty() => {

@@ -4,7 +4,7 @@ use super::answer::can_be_answered;
 use super::evidence::ordinal;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan};
 use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, index_number};
-use crate::wire::Placement;
+use crate::wire::OutputPlacement;
 
 pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
     let item = scene.item()?;
@@ -93,7 +93,7 @@ fn keep_call_whole(
 
 /// The last output that directly follows: text must not stand before outputs that answer the same reply.
 fn outputs_behind(scene: &ActionContext<'_>) -> Option<u32> {
-    if scene.target.facts().placement == Placement::Behind {
+    if scene.target.facts().placement == OutputPlacement::Behind {
         return None;
     }
     let next = scene.item as usize + 1;

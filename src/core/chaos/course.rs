@@ -78,7 +78,7 @@ pub struct Course {
     /// The exchange that is to get a fault, while that is not certain yet.
     pending: Vec<usize>,
     injections: Vec<Injection>,
-    asked: Usual,
+    requested: Usual,
 }
 
 impl Course {
@@ -95,13 +95,13 @@ impl Course {
             trials: Vec::new(),
             pending: Vec::new(),
             injections: Vec::new(),
-            asked: Usual::default(),
+            requested: Usual::default(),
         }
     }
 
     /// What was sent so far.
     pub fn requests(&self) -> &Usual {
-        &self.asked
+        &self.requested
     }
 
     /// What was injected so far, in its order.
@@ -116,7 +116,7 @@ impl Course {
 
     /// Takes a request, and says what its reply is to get, if anything. [`Course::injected`] or
     /// [`Course::missed`] follows an order.
-    pub fn asked(&mut self, request: &ChaosRequest, sent: RequestTiming) -> RequestPlan {
+    pub fn requested(&mut self, request: &ChaosRequest, sent: RequestTiming) -> RequestPlan {
         let heard = self.conversations.hear(request, sent);
         let number = heard.conversation;
         while self.trials.len() <= number {
@@ -127,7 +127,7 @@ impl Course {
                 InjectionPlan::InTurn(trials) => Some(next).filter(|_| !trials.is_empty()),
             });
         }
-        let count = self.asked.take(heard.newest);
+        let count = self.requested.take(heard.newest);
         let is_usual = match &self.plan {
             InjectionPlan::One(_, usual) => usual.has(heard.newest, count),
             InjectionPlan::Nothing | InjectionPlan::InTurn(_) => false,

@@ -129,7 +129,7 @@ pub static FAULTS: &[ChaosFault] = &[
     },
     ChaosFault {
         id: "wrong-final-output",
-        does: "the last reply breaks the output schema, or is prose where JSON is asked for",
+        does: "the last reply breaks the output schema, or is prose where JSON is required",
         expected: "checks the output, and asks the model again or ends with an error",
         rule: Some("invalid-final-output"),
         kind: FaultKind::Change(wrong),

@@ -139,7 +139,6 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Checks a table.
     pub fn check(&mut self, keys: &'static Keys, section: Section<'_>) {
         for (name, node) in section.table {
             match keys.find(name.get_ref()) {

@@ -1,8 +1,8 @@
 //! Source code as pieces with looks, by the name of its file or of its fence: comments, strings, numbers, keywords.
 //!
 //! One walk over each line with a table per language, and nothing that could go back: the work is that of reading
-//! the text once. A line is cut nowhere and no letter of it changes. What a language is recognised by here is enough to read
-//! its code; it is not parsed.
+//! the text once. A line is cut nowhere and no letter of it changes. What a language is recognised by here is
+//! enough to read its code; it is not parsed.
 
 use super::look::{Look, StyledLine};
 

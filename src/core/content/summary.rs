@@ -266,7 +266,7 @@ fn searched(members: &Map<String, Value>) -> String {
 
 /// The plan that an agent keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct AgentPlan {
     /// Why it has changed, where the agent says so.
     pub explanation: Option<String>,
     pub steps: Vec<PlanStep>,
@@ -286,13 +286,13 @@ pub enum StepState {
 }
 
 /// The plan that a call writes down; `None` for other calls.
-pub fn plan_of(tool: &str, arguments: &str) -> Option<Plan> {
+pub fn plan_of(tool: &str, arguments: &str) -> Option<AgentPlan> {
     if !is_plan(&plain_name(tool)) {
         return None;
     }
     let members: Map<String, Value> = serde_json::from_str(arguments).ok()?;
     let explanation = members.get("explanation").and_then(Value::as_str);
-    Some(Plan {
+    Some(AgentPlan {
         explanation: explanation.map(str::to_owned),
         steps: steps_of(&members)?,
     })

@@ -26,11 +26,7 @@ pub enum RunEvent {
     /// An attempt to carry out a call ended.
     Finished { call: CallKey, outcome: CallOutcome },
     /// A call cannot be answered without the operator: no recorded output fits.
-    NeedsOperator {
-        call: CallKey,
-        /// Why.
-        note: String,
-    },
+    NeedsOperator { call: CallKey, note: String },
     /// A time is up.
     TimerFired(super::Timer),
     /// The operator wants something.

@@ -411,7 +411,6 @@ struct Parked {
 struct Conversation {
     /// Its number, by its beginning.
     number: usize,
-    /// What was said.
     end: Meaning,
     is_spoken: bool,
     /// How many items at its end no request need repeat.

@@ -87,12 +87,12 @@ fn add_sample(out: &mut Transcript, sample: &Value, place: Place<'_>) -> Vec<Str
     out.begin_session(&scored, true);
     let sample = Sample::new(sample);
     let messages = list(sample.value, "messages");
-    let told: HashSet<&str> = messages.iter().map(|it| text(it, &["id"])).collect();
+    let listed: HashSet<&str> = messages.iter().map(|it| text(it, &["id"])).collect();
     let is_own = |event: &&&Value| {
         let id = text(reply_of(event), &["id"]);
-        id.is_empty() || told.contains(id)
+        id.is_empty() || listed.contains(id)
     };
-    let own: Vec<&Value> = sample.asked.iter().filter(is_own).copied().collect();
+    let own: Vec<&Value> = sample.requests.iter().filter(is_own).copied().collect();
     let lines = place.elements("messages").into_iter();
     let lines: Vec<u64> = lines.map(|place| place.line).collect();
     sample.add_conversation(out, messages, &lines, &own);
@@ -110,13 +110,15 @@ fn add_sample(out: &mut Transcript, sample: &Value, place: Place<'_>) -> Vec<Str
     let mut labels = vec![scored];
     // What a sub-agent said is in the requests of its span alone.
     let mut agents: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
-    for event in sample.asked.iter().filter(|event| !is_own(event)) {
+    for event in sample.requests.iter().filter(|event| !is_own(event)) {
         if let Some(agent) = sample.agent_of(event) {
             agents.entry(agent).or_default().push(event);
         }
     }
-    for (number, (agent, asked)) in (1..).zip(agents) {
-        let Some(last) = asked.last() else { continue };
+    for (number, (agent, requests)) in (1..).zip(agents) {
+        let Some(last) = requests.last() else {
+            continue;
+        };
         let name = text(sample.spans[agent], &["name"]);
         let side = format!("side chain {number} of {label}: {name}");
         out.begin_session(&side, false);
@@ -124,7 +126,7 @@ fn add_sample(out: &mut Transcript, sample: &Value, place: Place<'_>) -> Vec<Str
         let mut messages = sample.input_of(last);
         messages.push(reply_of(last).clone());
         let in_events = vec![place.member("events").line; messages.len()];
-        sample.add_conversation(out, &messages, &in_events, &asked);
+        sample.add_conversation(out, &messages, &in_events, &requests);
     }
     labels
 }
@@ -166,7 +168,7 @@ fn grades_of(sample: &Value) -> Vec<(&'static str, String)> {
 /// A sample, with its requests to models and what they refer to.
 struct Sample<'a> {
     value: &'a Value,
-    asked: Vec<&'a Value>,
+    requests: Vec<&'a Value>,
     /// The beginnings of spans.
     spans: Vec<&'a Value>,
     spans_by_id: HashMap<&'a str, usize>,
@@ -182,7 +184,7 @@ impl<'a> Sample<'a> {
         let ids = (0..).zip(&spans);
         Self {
             value,
-            asked: of_kind("model"),
+            requests: of_kind("model"),
             spans_by_id: ids
                 .map(|(place, span)| (text(span, &["id"]), place))
                 .collect(),
@@ -195,13 +197,13 @@ impl<'a> Sample<'a> {
         out: &mut Transcript,
         messages: &[Value],
         lines: &[u64],
-        asked: &[&Value],
+        requests: &[&Value],
     ) {
         let attachments = &self.value["attachments"];
-        if let Some(tools) = asked.iter().find_map(|event| event.get("tools")) {
+        if let Some(tools) = requests.iter().find_map(|event| event.get("tools")) {
             out.offer(&resolved(tools, attachments).to_string());
         }
-        let mut replies = asked.iter();
+        let mut replies = requests.iter();
         let mut has_begun = false;
         let began = list(self.value, "events").first();
         let lines = lines.iter().copied().chain(std::iter::repeat(0));
@@ -217,7 +219,7 @@ impl<'a> Sample<'a> {
                     let id = &reply_of(event)["id"];
                     !id.is_null() && *id == message["id"]
                 };
-                let known = asked.iter().find(same);
+                let known = requests.iter().find(same);
                 if let Some(event) = known.or_else(|| replies.next()) {
                     // A call that ends the run is taken out of the messages, and would be missed.
                     let calls = |message: &Value| list(message, "tool_calls").len();
@@ -353,10 +355,10 @@ mod tests {
     fn what_a_sub_agent_asked_is_put_together_from_events() {
         let call = |id: &str, name: &str| json!([{"id": id, "function": name, "arguments": {"input": "Count the boats."}}]);
         let reply = |id: &str, calls: serde_json::Value| json!({"id": id, "role": "assistant", "content": "", "source": "generate", "tool_calls": calls});
-        let asked = |span: &str,
-                     model: &str,
-                     refs: serde_json::Value,
-                     message: serde_json::Value| {
+        let requests = |span: &str,
+                        model: &str,
+                        refs: serde_json::Value,
+                        message: serde_json::Value| {
             json!({"event": "model", "span_id": span, "model": model, "input": [], "input_refs": refs,
                 "tools": [{"name": "ls", "parameters": {"type": "object"}}],
                 "output": {"usage": {"input_tokens": 4, "output_tokens": 2}, "choices": [{"message": message, "stop_reason": "stop"}]}})
@@ -371,11 +373,11 @@ mod tests {
         let sample = json!({"id": 1, "epoch": 1, "target": "2", "attachments": {"aa": "two"},
             "messages": [user, first, result("c1"), last],
             "events_data": {"calls": [], "messages": [user, {"role": "user", "content": "Count the boats."}, inner, result("c2"), first]},
-            "events": [span("main", "", "agent", "main"), asked("main", "m-1", json!([[0, 1]]), first),
+            "events": [span("main", "", "agent", "main"), requests("main", "m-1", json!([[0, 1]]), first),
                 span("tool", "main", "tool", "counter"), span("sub", "tool", "agent", "counter"),
-                asked("sub", "m-2", json!([[1, 2]]), inner),
-                asked("sub", "m-2", json!([[1, 4]]), json!({"id": "s2", "role": "assistant", "content": "Two."})),
-                asked("main", "m-1", json!([[0, 1], [4, 5]]), last)]});
+                requests("sub", "m-2", json!([[1, 2]]), inner),
+                requests("sub", "m-2", json!([[1, 4]]), json!({"id": "s2", "role": "assistant", "content": "Two."})),
+                requests("main", "m-1", json!([[0, 1], [4, 5]]), last)]});
         let log = json!({"version": 2, "status": "success", "eval": {}, "samples": [sample]});
         let contents = read("inspect", &log.to_string());
         let found = contents.sessions.iter();

@@ -79,9 +79,9 @@ fn call_of(one: &Value, place: (u64, u64)) -> ModelCall {
 
 fn error_of(one: &Value) -> Option<&str> {
     let holders = [one, &one["metadata"]];
-    let told = holders.map(|holder| text(&holder["error_information"], &["error_message"]));
-    let mut told = [text(one, &["error_str"])].into_iter().chain(told);
-    told.find(|error| !error.is_empty())
+    let errors = holders.map(|holder| text(&holder["error_information"], &["error_message"]));
+    let mut errors = [text(one, &["error_str"])].into_iter().chain(errors);
+    errors.find(|error| !error.is_empty())
 }
 
 #[cfg(test)]

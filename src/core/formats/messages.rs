@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 pub(super) struct Place<'a> {
     /// The value, and what follows it in a document that breaks off in it.
     text: &'a [u8],
-    /// Its first byte.
     pub(super) at: u64,
     /// The line on which it begins, counted from 1.
     pub(super) line: u64,
@@ -213,7 +212,7 @@ const RESULTS_OF_GEMINI: [&str; 2] = ["functionResponse", "function_response"];
 
 /// What a message says, in order.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum MessagePiece {
     Thought(String),
     Said(Role, Vec<Part>),
 }
@@ -221,7 +220,7 @@ pub(super) enum Piece {
 /// What a message says, with what is known of its calls and results beside that.
 #[derive(Debug, Default)]
 pub(super) struct Message {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<MessagePiece>,
     parts: Vec<Part>,
     results: Vec<Part>,
     /// Calls and outputs by their ids.
@@ -268,7 +267,7 @@ impl Message {
 
     fn think(&mut self, text: &str) {
         if !text.is_empty() {
-            self.pieces.push(Piece::Thought(text.to_owned()));
+            self.pieces.push(MessagePiece::Thought(text.to_owned()));
         }
     }
 
@@ -427,7 +426,8 @@ impl Message {
     fn flush(&mut self, role: Role) {
         for (role, parts) in [(role, &mut self.parts), (Role::Tool, &mut self.results)] {
             if !parts.is_empty() {
-                self.pieces.push(Piece::Said(role, std::mem::take(parts)));
+                self.pieces
+                    .push(MessagePiece::Said(role, std::mem::take(parts)));
             }
         }
     }
@@ -446,8 +446,8 @@ impl Message {
         }
         for piece in message.pieces {
             match piece {
-                Piece::Thought(text) => out.think(&head, &text),
-                Piece::Said(role, parts) => {
+                MessagePiece::Thought(text) => out.think(&head, &text),
+                MessagePiece::Said(role, parts) => {
                     out.add(&head, role, parts);
                 }
             }
@@ -471,8 +471,8 @@ impl Message {
         let mut messages = Vec::new();
         for piece in self.pieces {
             match piece {
-                Piece::Thought(text) => thought = text,
-                Piece::Said(role, parts) => {
+                MessagePiece::Thought(text) => thought = text,
+                MessagePiece::Said(role, parts) => {
                     let mut written = Chat.write_element(&Element::new(role, parts));
                     if let (Some(first), false) = (written.first_mut(), thought.is_empty()) {
                         let members = first.trim_start_matches('{');

@@ -1,6 +1,6 @@
 //! Trajectories of mini-swe-agent: a document whose `messages` are those of Chat, with what the agent knows beside the
-//! model in `extra`. An agent that takes commands from text writes each in a fenced block, and the next message says what
-//! came of it: the messages of such a run, in their document or alone, are a format of their own.
+//! model in `extra`. An agent that takes commands from text writes each in a fenced block, and the next message
+//! says what came of it: the messages of such a run, in their document or alone, are a format of their own.
 
 use super::foreign::any_message;
 use super::transcript::{Head, Lines, Spent, Transcript};
@@ -118,19 +118,19 @@ fn write_reply(out: &mut Transcript, head: Head, content: &str, extra: &Object<'
         cost: extra.decimal("cost").unwrap_or_default(),
     });
     out.begin_reply();
-    let said = |text: &str| vec![Part::Text(text.trim().to_owned())];
+    let part = |text: &str| vec![Part::Text(text.trim().to_owned())];
     let Some((before, command, after)) = command_in(content) else {
-        out.say(&head, Role::Model, said(content));
+        out.say(&head, Role::Model, part(content));
         return false;
     };
-    out.say(&head, Role::Model, said(before));
+    out.say(&head, Role::Model, part(before));
     let arguments = quoted(&format!(r#"{{"command":{}}}"#, quoted(command)));
     let call = format!(
         r#"{{"role":"assistant","content":null,"function_call":{{"name":{},"arguments":{arguments}}}}}"#,
         quoted(TOOL)
     );
     out.add_element(&head, &call);
-    out.say(&head, Role::Model, said(after));
+    out.say(&head, Role::Model, part(after));
     true
 }
 

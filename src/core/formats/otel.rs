@@ -995,7 +995,7 @@ mod tests {
     fn a_call_took_what_the_span_of_its_tool_took() {
         let call = |id: &str, name: &str| json!({"type": "tool_call", "id": id, "name": name, "arguments": {}});
         let calls = [call("c1", "ring"), call("c2", "pull"), call("c3", "pull")];
-        let asked = json!([{"role": "assistant", "parts": calls}]).to_string();
+        let at = json!([{"role": "assistant", "parts": calls}]).to_string();
         let answer = |id: &str| json!({"type": "tool_call_response", "id": id, "response": "done"});
         let answers = ["c1", "c2", "c3"].map(answer);
         let mut history: Vec<serde_json::Value> = serde_json::from_str(USER).unwrap();
@@ -1019,7 +1019,7 @@ mod tests {
                 &[
                     ("gen_ai.operation.name", json!("chat")),
                     ("gen_ai.input.messages", json!(USER)),
-                    ("gen_ai.output.messages", json!(asked)),
+                    ("gen_ai.output.messages", json!(at)),
                 ],
             ),
             // Of another conversation, and before the calls.

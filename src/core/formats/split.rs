@@ -159,7 +159,6 @@ pub fn report_rest(step: Step, part: Part<'_>, out: &mut Fragment) {
     }
 }
 
-/// Reads one record.
 #[derive(Clone, Copy)]
 struct Reader {
     read: ReadRecord,

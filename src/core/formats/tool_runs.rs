@@ -12,9 +12,9 @@ pub(super) struct RecordedRun {
     pub(super) run: ToolRun,
 }
 
-/// Notes in sessions when their tools ran. A run belongs to the call whose id it has, else to the first call of its tool
-/// that has none yet. `sent` has for each record when its request was sent, in milliseconds since 1970, where that is
-/// known: a tool runs after the request whose reply calls it, and before the next one.
+/// Notes in sessions when their tools ran. A run belongs to the call whose id it has, else to the first call of its
+/// tool that has none yet. `sent` has for each record when its request was sent, in milliseconds since 1970, where
+/// that is known: a tool runs after the request whose reply calls it, and before the next one.
 pub(super) fn note_tool_runs(
     sessions: &mut [Session],
     mut runs: Vec<RecordedRun>,

@@ -560,8 +560,8 @@ const SHOWN: usize = 256;
 /// The backslashes before the number say how often the string around it was quoted.
 const MARK: &str = "\u{f8ff}";
 
-/// An entry without its long strings; `place` is where it begins in the file, where it is as it is spelled there, `first` the
-/// number of its first long string. What is compared, names and ids, stays whole.
+/// An entry without its long strings; `place` is where it begins in the file, where it is as it is spelled there,
+/// `first` the number of its first long string. What is compared, names and ids, stays whole.
 fn shortened(entry: &[u8], place: Option<u64>, first: usize) -> (Cow<'_, [u8]>, Vec<LongString>) {
     let (mut short, mut long) = (Vec::new(), Vec::new());
     let (mut at, mut copied, mut key) = (0, 0, &entry[..0]);

@@ -33,7 +33,7 @@ pub const RECORDED: Reserved = Reserved {
 /// Nothing at all: a turn that is requested again may come out better by itself.
 pub const PLAIN: Reserved = Reserved {
     name: "plain",
-    title: "asked again without a word",
+    title: "requested again without a word",
 };
 
 pub const RESERVED: [Reserved; 2] = [RECORDED, PLAIN];

@@ -216,7 +216,7 @@ keys! {
     static WORDINGS_KEYS = "[wordings]" {
         recorded: Flag,
             "whether what the others are compared with is among them: the words that the model read, or `plain`, \
-             no words, where a turn is asked for again", or "true";
+             no words, where a turn is requested again", or "true";
         named: Either(&[Word(None, || vec!["all"]), AnyList("names", &Text)]),
             "wordings of the library and of your own", or "\"all\"";
         add: Tables(&ADDED_KEYS), "words that stand in the spec";

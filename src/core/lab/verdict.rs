@@ -65,7 +65,7 @@ pub enum AssertionFault {
         /// What there is, or was meant.
         hint: String,
     },
-    #[error("no model `{name}` is asked{hint}")]
+    #[error("the spec asks no model `{name}`{hint}")]
     NoModel {
         name: String,
         /// What there is, or was meant.
@@ -196,7 +196,7 @@ fn at_least(board: &Board, assertion: usize, place: (usize, usize), rate: f64) -
         Verdict::Undecided
     };
     let name = &board.experiment.trials[trial].variants[variant].name;
-    let stands = match corrected.rate() {
+    let measured = match corrected.rate() {
         Some(counted) if verdict == Verdict::Undecided && counted >= rate => {
             ", which the rate reaches and the interval does not rule out to be missed"
         }
@@ -214,7 +214,7 @@ fn at_least(board: &Board, assertion: usize, place: (usize, usize), rate: f64) -
         corrected,
         interval,
         sentence: format!(
-            "{name} corrects {}; at least {} is asked for{stands}",
+            "{name} corrects {}; at least {} is required{measured}",
             counted(corrected),
             percent(rate)
         ),

@@ -18,13 +18,13 @@ pub(crate) static RULE: Rule = Rule {
     page: RulePage {
         what: "The provider, or what is between it and the agent, answered a request with an error: the history \
             was refused, the account or the key was, the service was overloaded, the connection broke. What the \
-            text is known to mean is said with it, and which item it names.",
+            text is known to mean is words with it, and which item it names.",
         why: "Where nothing came after it, the run ended there. A history that was refused once is refused again \
             with every request that repeats it.",
         example: "400 invalid_request_error: No tool output found for function call call_1.",
         what_to_do: "Correct the item that it names, or what the rule in brackets finds; `retake explain --error \
             TEXT FILE` says more. An overload or a rate limit passes: ask again.",
-        limits: "Error where no reply of the model follows; a warning where one follows and the error said that \
+        limits: "Error where no reply of the model follows; a warning where one follows and the error words that \
             the request was wrong; else a note. Retries of a request that failed alike are one finding. Errors of \
             a runtime that stand where a reply would be are not told from those of a provider. A recording \
             keeps its errors: none is fixed in it.",
@@ -204,8 +204,8 @@ fn named(run: &Run<'_>, end: usize, decoded: &Decoded, findings: &[Finding]) -> 
         .or_else(by_rule)
 }
 
-/// The status of the exchange that an error is the reply of, where that is recorded, and how long its provider asks to wait:
-/// `HTTP 429, retry after 20s`.
+/// The status of the exchange that an error is the reply of, where that is recorded, and how long its provider asks
+/// to wait: `HTTP 429, retry after 20s`.
 fn status_of(run: &Run<'_>, index: usize) -> Option<String> {
     let facts = HttpFacts::of(run.session, index)?;
     let wait = facts.header("retry-after");
@@ -255,15 +255,15 @@ fn sentence(text: &str) -> String {
     let Some(refusal) = refusal else {
         return text.to_owned();
     };
-    let said = match refusal.message.trim() {
+    let words = match refusal.message.trim() {
         "" => refusal.line(),
         message if refusal.kind.contains("overloaded") => format!("{message} ({})", refusal.kind),
         message => sentence(message),
     };
     let before = text[..start].trim();
     match before.is_empty() {
-        true => said,
-        false => format!("{before} {said}"),
+        true => words,
+        false => format!("{before} {words}"),
     }
 }
 
@@ -435,8 +435,11 @@ mod tests {
             ),
         ];
         for (name, text) in refused {
-            let (said, is_of_history) = told(&text);
-            assert!(said.ends_with(no_output) && is_of_history, "{name}: {said}");
+            let (words, is_of_history) = told(&text);
+            assert!(
+                words.ends_with(no_output) && is_of_history,
+                "{name}: {words}"
+            );
         }
     }
 
@@ -449,10 +452,10 @@ mod tests {
             json!({"interactions": [interaction], "version": 1}).to_string()
         };
         let refused = json!({"message": "Expected toolResult blocks at messages.2.content for the following Ids: tooluse_1"});
-        let (said, is_of_history) = told(&cassette(400, &refused.to_string()));
+        let (words, is_of_history) = told(&cassette(400, &refused.to_string()));
         assert!(
-            said.starts_with("Expected toolResult blocks") && is_of_history,
-            "{said}"
+            words.starts_with("Expected toolResult blocks") && is_of_history,
+            "{words}"
         );
         let page = "upstream connect error or disconnect/reset before headers";
         assert_eq!(told(&cassette(503, page)), (page.to_owned(), false));
@@ -500,7 +503,7 @@ mod tests {
             format!("{head}\n{result}")
         };
         fixture(&result("error_max_turns", "")).expect(&RULE, &[]);
-        let (said, _) = told(&result("success", "API Error: Connection error."));
-        assert_eq!(said, "API Error: Connection error");
+        let (words, _) = told(&result("success", "API Error: Connection error."));
+        assert_eq!(words, "API Error: Connection error");
     }
 }

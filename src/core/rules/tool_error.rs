@@ -161,8 +161,8 @@ fn failure(class: ErrorClass, text: &str) -> String {
         (ErrorClass::Exception, None) => String::new(),
         (class, None) => class.words().to_owned(),
     };
-    let told = exception(text).or(telling).or(first);
-    let line = quote(told.unwrap_or_default());
+    let line_text = exception(text).or(telling).or(first);
+    let line = quote(line_text.unwrap_or_default());
     match (what.is_empty(), line.is_empty()) {
         (false, false) => format!("{what} — {line}"),
         (true, _) => line,
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn what_says_that_it_failed_needs_no_mark() {
         let traceback = "Traceback (most recent call last):\n  File \"<stdin>\", line 2, in <module>\nNameError: name 'a' is not defined\n\n";
-        for (text, told) in [
+        for (text, line_text) in [
             (
                 "bash: line 1: xxd: command not found\n\n",
                 "bash: line 1: xxd: command not found",
@@ -393,7 +393,7 @@ mod tests {
             ),
         ] {
             let message = chat(text).finding(&RULE).message();
-            assert_eq!(message, format!("find failed: {told}"), "{text}");
+            assert_eq!(message, format!("find failed: {line_text}"), "{text}");
         }
     }
 

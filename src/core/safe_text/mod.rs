@@ -203,7 +203,6 @@ impl SafeText {
         }
     }
 
-    /// Appends another text.
     pub fn push(&mut self, other: &SafeText) {
         let before = self.text.len();
         self.text.to_mut().push_str(&other.text);

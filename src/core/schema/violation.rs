@@ -39,7 +39,6 @@ pub enum SchemaError {
         /// The value, or what is wrong with it.
         reason: String,
     },
-    /// The part.
     #[error("the schema uses {0}, which cannot be checked")]
     Unsupported(String),
     /// A reference leads back to itself without going into the value.

@@ -339,7 +339,6 @@ pub enum Edit {
 pub struct Patch {
     /// The part, counted from the start of the item; an empty range inserts.
     pub at: Range<usize>,
-    /// The replacement.
     pub with: Vec<u8>,
 }
 

@@ -132,16 +132,9 @@ impl ReadAhead {
 pub enum SourceError {
     /// The file is shorter than it was when it was indexed.
     #[error("the file became shorter while it was open: bytes {0} to {1} are gone", span.start, span.end)]
-    Gone {
-        /// The requested span.
-        span: Span,
-    },
+    Gone { span: Span },
     #[error("cannot read bytes {0} to {1}: {reason}", span.start, span.end)]
-    Refused {
-        /// The requested span.
-        span: Span,
-        reason: String,
-    },
+    Refused { span: Span, reason: String },
 }
 
 /// A buffer is a source: standard input, a decompressed file, an assembled stream.
@@ -178,7 +171,6 @@ impl Source for Vec<u8> {
 pub struct Splice {
     /// The place; an empty span inserts.
     pub at: Span,
-    /// The replacement.
     pub with: Vec<u8>,
 }
 

@@ -118,8 +118,8 @@ pub struct RequestCost {
 }
 
 impl RequestCost {
-    /// What a recording says in US dollars, as the member `cost` of its usage: the sum, or an object of the parts. Where
-    /// it does not say what was paid for the input, that is shared out by `tokens`.
+    /// What a recording says in US dollars, as the member `cost` of its usage: the sum, or an object of the parts.
+    /// Where it does not say what was paid for the input, that is shared out by `tokens`.
     pub(super) fn recorded(cost: &Value, tokens: &Tokens) -> Option<Self> {
         let dollars = |value: &Value| {
             let text = value.as_str().and_then(|text| text.parse().ok());
@@ -160,7 +160,6 @@ impl ModelPrice {
     }
 }
 
-/// Models by name.
 #[derive(Debug, Clone, Default)]
 pub struct Prices {
     models: Arc<HashMap<String, ModelPrice>>,

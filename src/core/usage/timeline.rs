@@ -6,7 +6,6 @@ use std::ops::Range;
 /// What somebody did for a while.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {
-    /// The model answered.
     Model,
     /// A proxy awaited a decision.
     Held,

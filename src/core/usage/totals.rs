@@ -93,7 +93,6 @@ pub struct KindUsage {
     pub bytes: u64,
 }
 
-/// A large result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultUsage {
     /// Index of the call.
@@ -211,8 +210,8 @@ impl SessionUsage {
                         let answered = end.saturating_sub(reply);
                         timeline.add(Activity::Held, end, reply, item);
                         timeline.add(Activity::Model, answered, took, item);
-                        let asked = answered.saturating_sub(took);
-                        timeline.add(Activity::Held, asked, request, item);
+                        let requested = answered.saturating_sub(took);
+                        timeline.add(Activity::Held, requested, request, item);
                     }
                     each(turn, &usage);
                     last = usage.tokens.or(last);

@@ -14,7 +14,6 @@ use std::sync::Arc;
 /// What a recording says of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TurnUsage {
-    /// When it began.
     pub at: Option<u64>,
     /// How long nothing happened before it: of what the user says, how long that took. Milliseconds.
     pub gap: Option<u64>,

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// What a message says of itself beside its blocks.
 #[derive(Debug, Clone, Default)]
-pub struct Message<'a> {
+pub struct BlockMessage<'a> {
     /// Where it is in the walked text.
     pub range: Range<usize>,
     pub role: Option<&'a [u8]>,
@@ -28,9 +28,9 @@ pub(crate) fn read_message<'a>(
     (dialect, list): (Dialect, &[u8]),
     read_list: impl Fn(&mut Cursor<'a>, u64, &mut Fragment) -> Result<bool, JsonError>,
     kind_of: impl Fn(Option<&[u8]>) -> Kind,
-) -> Result<Message<'a>, JsonError> {
+) -> Result<BlockMessage<'a>, JsonError> {
     let first = out.items.len();
-    let mut message = Message::default();
+    let mut message = BlockMessage::default();
     cursor.peek();
     let start = cursor.position();
     cursor.object(|cursor, key| {

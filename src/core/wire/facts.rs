@@ -105,10 +105,10 @@ pub struct Facts {
     /// The member that holds the sum of both.
     pub total_count: Option<&'static str>,
 
-    pub names: Names,
+    pub names: NameRules,
     pub schemas: Schemas,
     pub call_ids: CallIds,
-    pub placement: Placement,
+    pub placement: OutputPlacement,
     /// Whether a tool that is offered twice is refused.
     pub refuses_repeated_tools: bool,
     /// Whether arguments are JSON in place, so that broken ones make the history unsendable (vercel/ai #14280).
@@ -186,7 +186,7 @@ pub enum Family {
 
 /// What the names of tools may be: letters, digits, `_` and `-`, and what is named here.
 #[derive(Debug)]
-pub struct Names {
+pub struct NameRules {
     /// In characters.
     pub longest: usize,
     pub extra: &'static [u8],
@@ -245,7 +245,7 @@ pub enum Repeats {
 
 /// Where the output of a call must stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
+pub enum OutputPlacement {
     /// Anywhere after the call: pairs are found by id.
     Behind,
     /// After the message of the call, before any other message.

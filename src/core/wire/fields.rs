@@ -111,11 +111,6 @@ impl<'a> Fields<'a> {
         Span::within(base, self.range.clone())
     }
 
-    /// A call id whose raw text is `raw`, a part of `bytes`, the walked text.
-    pub fn call_id_of(&self, bytes: &[u8], raw: Option<&[u8]>) -> CallId {
-        call_id_within(bytes, self.range.start, raw)
-    }
-
     /// The name with its namespace, as `namespace.name`. A tool that a search loaded is called with its own
     /// name as the namespace, which says nothing.
     pub fn qualified_name(&self) -> String {

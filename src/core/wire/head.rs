@@ -83,9 +83,9 @@ impl RequestHead {
     /// What a body asks for that is one which was read, with other elements in its history: the one at `from`
     /// begins in both at the same place, and the last `after` bytes, the bracket that closes the history among
     /// them, are the same. `None` where the history is not a list any more.
-    pub fn going_on(&self, body: &[u8], from: usize, behind: usize) -> Option<Self> {
+    pub fn going_on(&self, body: &[u8], from: usize, after: usize) -> Option<Self> {
         let history = self.history.clone().filter(|_| self.has_one_list())?;
-        let bracket = body.len().checked_sub(behind)?;
+        let bracket = body.len().checked_sub(after)?;
         let mut at = from;
         loop {
             at = skip_whitespace(body, skip_value(body, at).ok()?);
@@ -342,16 +342,16 @@ mod tests {
         let was = body(one);
         let asked = RequestHead::read(Dialect::Chat, was.as_bytes()).unwrap();
         let from = was.find('[').unwrap() + 1;
-        let behind = was.len() - was.rfind(']').unwrap();
+        let after = was.len() - was.rfind(']').unwrap();
         for list in [one.to_owned(), format!("{one} , {two}"), two.to_owned()] {
             let body = body(&list);
-            let known = asked.going_on(body.as_bytes(), from, behind);
+            let known = asked.going_on(body.as_bytes(), from, after);
             assert_eq!(known, RequestHead::read(Dialect::Chat, body.as_bytes()));
         }
         for broken in ["", "{},", "{}{}", "{},,{}", "{]", "{}],\"n\":[{}"] {
             let body = body(broken);
             assert_eq!(
-                asked.going_on(body.as_bytes(), from, behind),
+                asked.going_on(body.as_bytes(), from, after),
                 None,
                 "{broken}"
             );

@@ -74,7 +74,7 @@ pub fn find(text: &str) -> Vec<LeakedBlock<'_>> {
     let mut found = Vec::new();
     let mut fence: Option<&str> = None;
     // What is inside a block that was found is not looked at again.
-    let mut behind = 0;
+    let mut after = 0;
     let (mut at, mut misses) = (0, 0);
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let (start, trimmed) = (at, line.trim());
@@ -90,7 +90,7 @@ pub fn find(text: &str) -> Vec<LeakedBlock<'_>> {
                 let block = fenced(&text[at..], mark, trimmed[mark.len()..].trim());
                 found.extend(block.map(|found| found.block(number, start, at - start)));
             }
-            (None, None) if start >= behind => {
+            (None, None) if start >= after => {
                 let block = match begins_like_one(trimmed) {
                     true => {
                         let indent = line.len() - line.trim_start().len();
@@ -103,7 +103,7 @@ pub fn find(text: &str) -> Vec<LeakedBlock<'_>> {
                 match block {
                     Some((begin, blocks)) if !blocks.is_empty() => {
                         for block in blocks {
-                            behind = begin + block.length;
+                            after = begin + block.length;
                             found.push(block.block(number, begin, 0));
                         }
                     }
@@ -209,8 +209,8 @@ fn tagged(rest: &str) -> Option<Found<'_>> {
     if rest.starts_with("<call:") {
         let mut found = braces(rest, "<call:", "call tag")?;
         let end = rest[found.length..].trim_start();
-        let behind = end.strip_prefix("/>")?;
-        found.length = rest.len() - behind.len();
+        let after = end.strip_prefix("/>")?;
+        found.length = rest.len() - after.len();
         return Some(found);
     }
     let name = rest.strip_prefix('<')?;
@@ -220,17 +220,17 @@ fn tagged(rest: &str) -> Option<Found<'_>> {
         ("function=", ">", "function>", "function block"),
     ];
     forms.into_iter().find_map(|(open, end, close, form)| {
-        let (tool, behind) = bare.strip_prefix(open)?.split_once(end)?;
-        let closed = behind.match_indices(close).find(|(at, _)| {
-            let before = &behind[..*at];
+        let (tool, after) = bare.strip_prefix(open)?.split_once(end)?;
+        let closed = after.match_indices(close).find(|(at, _)| {
+            let before = &after[..*at];
             before
                 .strip_suffix(PREFIX)
                 .unwrap_or(before)
                 .ends_with("</")
         });
         let (at, _) = closed?;
-        let length = rest.len() - behind.len() + at + close.len();
-        let inside = behind[..at].trim_end_matches(PREFIX).trim_end_matches("</");
+        let length = rest.len() - after.len() + at + close.len();
+        let inside = after[..at].trim_end_matches(PREFIX).trim_end_matches("</");
         is_name(tool).then_some(Found {
             tool,
             form,
@@ -248,9 +248,9 @@ fn parameters(inside: &str) -> Written<'_> {
     }
     let mut named = Vec::new();
     let mut rest = trimmed;
-    while let Some((_, behind)) = rest.split_once("parameter") {
-        let behind = behind.trim_start_matches(" name").trim_start_matches('=');
-        let Some((name, value)) = behind.split_once('>') else {
+    while let Some((_, after)) = rest.split_once("parameter") {
+        let after = after.trim_start_matches(" name").trim_start_matches('=');
+        let Some((name, value)) = after.split_once('>') else {
             return Written::Code;
         };
         // What follows the name in the tag (`string="true"`) says nothing of the value.
@@ -295,8 +295,8 @@ fn matching_brace(text: &str) -> Option<usize> {
 
 /// `Action: X` and on the next line `Action Input: {...}`.
 fn react(rest: &str) -> Option<Found<'_>> {
-    let (tool, behind) = rest.strip_prefix("Action:")?.split_once('\n')?;
-    let input = behind
+    let (tool, after) = rest.strip_prefix("Action:")?.split_once('\n')?;
+    let input = after
         .trim_start()
         .strip_prefix("Action Input:")?
         .trim_start();

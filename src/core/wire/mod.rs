@@ -37,8 +37,8 @@ pub use body::{Arguments, Body, body_of, body_within, body_without_reasoning};
 pub use codec::{Codec, InsertedCalls, TextDelta};
 pub use content::Content;
 pub use facts::{
-    CallIds, Facts, Family, IdsNeeded, Methods, Names, Placement, Repeats, RequestUnit, Schemas,
-    ServerState,
+    CallIds, Facts, Family, IdsNeeded, Methods, NameRules, OutputPlacement, Repeats, RequestUnit,
+    Schemas, ServerState,
 };
 pub use faults::{ShapeFault, shape_fault, unknown_in};
 pub use fields::Fields;

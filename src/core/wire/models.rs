@@ -103,19 +103,19 @@ pub const FAMILIES: &[ModelFamily] = &[
 pub fn family_of(model: &str) -> Option<&'static ModelFamily> {
     let model = model.to_ascii_lowercase().replace('.', "-");
     FAMILIES.iter().find(|family| {
-        let behind = model
+        let after = model
             .find(family.name)
             .map(|at| &model[at + family.name.len()..]);
-        behind.is_some_and(|behind| !goes_on(behind))
+        after.is_some_and(|after| !goes_on(after))
     })
 }
 
 /// Whether the version goes on: `claude-opus-5-5` is no `claude-opus-5`, while `claude-opus-4-6-20260205` has
 /// a date after it.
-fn goes_on(behind: &str) -> bool {
-    let number = behind.strip_prefix('-').unwrap_or(behind);
+fn goes_on(after: &str) -> bool {
+    let number = after.strip_prefix('-').unwrap_or(after);
     let digits = number.bytes().take_while(u8::is_ascii_digit).count();
-    digits > 0 && (digits < 3 || number.len() == behind.len())
+    digits > 0 && (digits < 3 || number.len() == after.len())
 }
 
 impl Dialect {

@@ -250,7 +250,6 @@ pub(crate) fn joined_lists(lists: &[String]) -> String {
     }
 }
 
-/// Adds an event.
 pub fn push_event(out: &mut Vec<u8>, name: Option<&str>, json: &str) {
     out.extend_from_slice(NewEvent::new(name, json).to_wire().as_bytes());
 }

@@ -6,7 +6,7 @@
 //! requests (OpenAI Chat "must be followed by tool messages", Anthropic "without `tool_result` blocks
 //! immediately after", Gemini "comes immediately after a user turn").
 
-use super::facts::Placement;
+use super::facts::OutputPlacement;
 use crate::session::{Dialect, Flags, Item, Kind, PairStatus, Session, Speaker};
 
 /// An item that is where the provider does not take it.
@@ -48,15 +48,15 @@ pub fn misplaced(session: &Session, target: Dialect) -> Vec<Misplaced> {
         }
     }
     match target.facts().placement {
-        Placement::Behind => {}
-        Placement::BehindMessage => in_chat(session, &mut found),
-        Placement::FirstInNextMessage => {
+        OutputPlacement::Behind => {}
+        OutputPlacement::BehindMessage => in_chat(session, &mut found),
+        OutputPlacement::FirstInNextMessage => {
             let exchanges = Exchanges::of(session);
             exchanges.late_outputs(session, &mut found);
             exchanges.outputs_behind_text(session, &mut found);
             exchanges.texts_behind_calls(&mut found);
         }
-        Placement::NextTurn => {
+        OutputPlacement::NextTurn => {
             Exchanges::of(session).late_outputs(session, &mut found);
             opening_call(session, &mut found);
         }

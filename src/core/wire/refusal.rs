@@ -22,8 +22,9 @@ impl Refusal {
     /// tells of an error.
     ///
     /// Shapes: `{"error": {...}}` (OpenAI, Anthropic, Gemini; Gemini wraps it in a list), `{"error":
-    /// "..."}` (Ollama), `{"throttlingException": {...}}` (an event of Bedrock), the members at the top (older vLLM), `{"detail": ...}` (FastAPI), and the error
-    /// alone, as an event carries it.
+    /// "..."}` (Ollama), `{"throttlingException":
+    /// {...}}` (an event of Bedrock), the members at the top (older vLLM), `{"detail": ...}` (FastAPI), and the
+    /// error alone, as an event carries it.
     pub fn of(body: &Value) -> Option<Self> {
         let body = match body {
             Value::Array(list) => list.first()?,

@@ -44,7 +44,7 @@ pub fn route(path: &str) -> Option<Route> {
     all.find_map(|dialect| {
         let facts = dialect.facts();
         let asks = match facts.methods {
-            Some(methods) => Some(asked(path, facts, methods)?),
+            Some(methods) => Some(model_path(path, facts, methods)?),
             None => {
                 path.strip_suffix(facts.path)?.strip_suffix('/')?;
                 None
@@ -55,7 +55,7 @@ pub fn route(path: &str) -> Option<Route> {
 }
 
 /// The model that a path with a method asks, and whether for a stream.
-fn asked(path: &str, facts: &Facts, methods: Methods) -> Option<(String, bool)> {
+fn model_path(path: &str, facts: &Facts, methods: Methods) -> Option<(String, bool)> {
     let (before, method) = path.rsplit_once(methods.separator)?;
     let streams = method == methods.streamed;
     if !streams && method != methods.whole {

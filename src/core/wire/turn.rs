@@ -17,7 +17,6 @@ pub enum Role {
     Developer,
     User,
     Model,
-    /// Outputs of calls.
     Tool,
 }
 

@@ -6,7 +6,7 @@
 
 use super::io::{IoEvent, RunIo};
 use super::news::{Judged, RunNews, ToolState};
-use super::snapshot::{self, Baseline, ModelBinding, TakeSnapshot};
+use super::snapshot::{self, ExchangeBaseline, ModelBinding, TakeSnapshot};
 use crate::model::Answer;
 use crate::tools::ToolResponse;
 use crate::{TakeError, TakeStore};
@@ -74,7 +74,7 @@ pub struct LiveRun {
     /// A call whose start could not be recorded, and why: it does not run.
     pub(crate) unrecorded: Option<(CallKey, String)>,
     /// What came of an exchange that it is about.
-    pub(crate) entered: Baseline,
+    pub(crate) entered: ExchangeBaseline,
     pub(crate) clock: Instant,
     pub(crate) reported: Option<Phase>,
     pub(crate) news: Vec<RunNews>,
@@ -108,7 +108,7 @@ impl LiveRun {
             take: TakeId::MAIN,
             snapshot: None,
             unrecorded: None,
-            entered: Baseline::default(),
+            entered: ExchangeBaseline::default(),
             clock: Instant::now(),
             reported: None,
             news: Vec::new(),

@@ -18,7 +18,7 @@ pub const CONTINUE: &str = "continue";
 
 /// What came of an exchange, to compare with in the end.
 #[derive(Debug, Default)]
-pub(crate) struct Baseline {
+pub(crate) struct ExchangeBaseline {
     /// The text of the history when it was complete for the first time.
     pub(crate) first: Option<ContentDigest>,
     /// The replies that entered the history, with their takes, as the provider sent them.

@@ -86,7 +86,7 @@ impl Chaos {
         let at_ms = self.now_ms();
         let scheduled = self
             .course()
-            .asked(&request, RequestTiming { is_retry, at_ms });
+            .requested(&request, RequestTiming { is_retry, at_ms });
         Some((scheduled, request))
     }
 

@@ -90,8 +90,8 @@ fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<LabOrde
 
 /// What a spec sends where; nothing where all its models are scripts.
 fn powers(spec: &Spec, folder: &Path) -> Vec<String> {
-    let asked = spec.models.iter().filter_map(AgentModel::power);
-    let mut powers: Vec<String> = asked.map(|power| power.to_string()).collect();
+    let each = spec.models.iter().filter_map(AgentModel::power);
+    let mut powers: Vec<String> = each.map(|power| power.to_string()).collect();
     if powers.is_empty() {
         return powers;
     }

@@ -70,7 +70,7 @@ const SHORTEST_BAR: usize = 11;
 const LONGEST_TEXT: usize = 2000;
 
 pub(super) fn text(results: &Results<'_>, looks: Looks) -> String {
-    let mut out = Lines::new(looks);
+    let mut out = ReportLines::new(looks);
     out.title(&results.experiment().name);
     for sentence in results.opening() {
         out.wrapped("", &sentence);
@@ -98,12 +98,12 @@ pub(super) fn text(results: &Results<'_>, looks: Looks) -> String {
     out.text
 }
 
-pub(super) struct Lines {
+pub(super) struct ReportLines {
     pub(super) text: String,
     looks: Looks,
 }
 
-impl Lines {
+impl ReportLines {
     pub(super) fn new(looks: Looks) -> Self {
         let width = looks.width.clamp(*WIDTHS.start(), *WIDTHS.end());
         Self {
@@ -467,15 +467,15 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
         write_line(out, &trial_line(of))?;
         for (variant, _, samples) in of.wordings() {
             for sample in samples {
-                let told = sample.tokens.counted();
+                let counted = sample.tokens.counted();
                 let line = Line::Sample {
                     trial,
                     wording: &variant.name,
                     number: u64::from(sample.number) + 1,
                     class: sample.class.word(),
                     why: &sample.why,
-                    input_tokens: told.map(|told| told.input),
-                    output_tokens: told.map(|told| told.output),
+                    input_tokens: counted.map(|counted| counted.input),
+                    output_tokens: counted.map(|counted| counted.output),
                     ms: sample.ms,
                     take: sample.take,
                     earlier: sample.is_earlier,
@@ -552,7 +552,7 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
     }
     let (samples, asked) = results.samples();
     let spent = results.board.spent;
-    let told = Some(spent.usage).filter(|usage| *usage != Usage::default());
+    let counted = Some(spent.usage).filter(|usage| *usage != Usage::default());
     let experiment = Line::Experiment {
         name: &results.experiment().name,
         end: results.end().map(TrialEnd::word),
@@ -560,8 +560,8 @@ pub(super) fn json(out: &mut dyn Write, results: &Results<'_>) -> io::Result<()>
         earlier: results.earlier().1,
         asked,
         requests: spent.requests,
-        input_tokens: told.map(|told| told.input),
-        output_tokens: told.map(|told| told.output),
+        input_tokens: counted.map(|counted| counted.input),
+        output_tokens: counted.map(|counted| counted.output),
         estimated_tokens: spent.estimated_tokens(),
         seed: results.experiment().seed,
     };

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 
 /// A tool, and the command line that it stands for.
-pub(super) struct CommandTool {
+pub(super) struct ServedCommand {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// The words that the command line begins with.
@@ -18,7 +18,6 @@ pub(super) struct CommandTool {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Reads recordings.
     Reads,
     /// Writes a new file.
     Writes,
@@ -156,11 +155,11 @@ const PAGING: [Parameter; 2] = [
     ),
 ];
 
-pub(super) const TOOLS: &[CommandTool] = &[
-    CommandTool {
+pub(super) const TOOLS: &[ServedCommand] = &[
+    ServedCommand {
         name: "list_recordings",
-        about: "List recorded agent sessions, the newest first: path, agent, model, turns, tokens, errors, first words. Start \
-                here.",
+        about: "List recorded agent sessions, the newest first: path, agent, model, turns, tokens, errors, first \
+            words. Start here.",
         command: &["list"],
         parameters: &[
             optional("path", Path, "", "Only below this folder."),
@@ -168,18 +167,19 @@ pub(super) const TOOLS: &[CommandTool] = &[
                 "filter",
                 Text,
                 "--filter",
-                "Words, and fields such as rule:orphan-call, tool:search, model:gpt, agent:codex, since:7d, turns:>9, error.",
+                "Words, and fields such as rule:orphan-call, tool:search, model:gpt, agent:codex, since:7d, \
+                    turns:>9, error.",
             ),
             optional("limit", Number, "--limit", "The most recordings."),
         ],
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "find_defects",
-        about: "Check recordings: unknown tool calls, arguments that are not JSON or break the schema, orphaned calls and \
-                outputs, and what else a provider refuses. Each finding has its place, why it is wrong, and the actions that \
-                mend it.",
+        about: "Check recordings: unknown tool calls, arguments that are not JSON or break the schema, orphaned \
+            calls and outputs, and what else a provider refuses. Each finding has its place, why it is wrong, and \
+            the actions that fix it.",
         command: &["check", "--color", "never"],
         parameters: &[
             RECORDINGS,
@@ -195,7 +195,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "check_request",
         about: "Check the body of a request, or a history as JSON, before it is sent: will the provider take it?",
         command: &["check", "--color", "never"],
@@ -206,10 +206,10 @@ pub(super) const TOOLS: &[CommandTool] = &[
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "show_transcript",
-        about: "Read the transcript of a recording: turns, messages, calls with their arguments and results, findings. Long \
-                results are folded unless `full` is set.",
+        about: "Read the transcript of a recording: turns, messages, calls with their arguments and results, \
+            findings. Long results are folded unless `full` is set.",
         command: &["show", "--color", "never", "--no-pager", "--redact"],
         parameters: &[
             RECORDING,
@@ -220,17 +220,19 @@ pub(super) const TOOLS: &[CommandTool] = &[
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "explain_rule",
-        about: "Explain a rule of find_defects: what it means, what causes it, how to mend it. Without a rule, list the rules.",
+        about: "Explain a rule of find_defects: what it means, what causes it, how to fix it. Without a rule, \
+            list the rules.",
         command: &["explain", "--color", "never"],
         parameters: &[optional("rule", Text, "", "The id of the rule.")],
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "explain_error",
-        about: "Decode the error of a provider (the text of a 400, for example) to the item of the recording that caused it.",
+        about: "Decode the error of a provider (the text of a 400, for example) to the item of the recording that \
+            caused it.",
         command: &["explain", "--color", "never"],
         parameters: &[
             Parameter {
@@ -250,7 +252,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "report_usage",
         about: "Report where tokens, money and time went: by tool, by turn, the largest results, sub-agents.",
         command: &["usage", "--color", "never"],
@@ -262,7 +264,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "report_tool_health",
         about: "Report calls and error rates of each tool.",
         command: &["health", "--color", "never"],
@@ -270,7 +272,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "find_safe_cut",
         about: "Find where a history can be shortened without separating a call from its output.",
         command: &["split", "--color", "never"],
@@ -287,10 +289,10 @@ pub(super) const TOOLS: &[CommandTool] = &[
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "propose_fix",
-        about: "Show what a fix would change, as a diff. Nothing is written. Without item, rule and action everything that is \
-                safe is done.",
+        about: "Show what a fix would change, as a diff. Nothing is written. Without item, rule and action \
+            everything that is safe is done.",
         command: &["fix", "--color", "never", "--diff"],
         parameters: &[
             RECORDING, UNSAFE, SESSION, ITEM, RULE, ACTION, WORDS, VALUE, TARGET, TOOLS_FILE,
@@ -298,7 +300,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
         access: Access::Reads,
         preview: None,
     },
-    CommandTool {
+    ServedCommand {
         name: "apply_fix",
         about: "Write a fixed copy of a recording. The recording itself stays as it is.",
         command: &["fix", "--color", "never"],
@@ -309,10 +311,10 @@ pub(super) const TOOLS: &[CommandTool] = &[
         access: Access::Writes,
         preview: Some("propose_fix"),
     },
-    CommandTool {
+    ServedCommand {
         name: "convert_recording",
-        about: "Write a recording as the history of another provider, or as a session that another agent resumes; what is \
-                lost is listed.",
+        about: "Write a recording as the history of another provider, or as a session that another agent resumes; \
+            what is lost is listed.",
         command: &["convert"],
         parameters: &[
             RECORDING,
@@ -330,7 +332,7 @@ pub(super) const TOOLS: &[CommandTool] = &[
     },
 ];
 
-impl CommandTool {
+impl ServedCommand {
     pub(super) fn all_parameters(&self) -> impl Iterator<Item = &Parameter> {
         self.parameters.iter().chain(&PAGING)
     }

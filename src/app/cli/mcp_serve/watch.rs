@@ -36,7 +36,6 @@ impl Operator {
         }
     }
 
-    /// Shows a call.
     pub(super) fn show(&self, tool: &str, arguments: &Map<String, Value>) {
         let _terminal = lock(&self.terminal);
         // A terminal that is gone sees nothing; the call needs no answer of it.

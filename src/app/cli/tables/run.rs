@@ -4,13 +4,13 @@ use super::columns::{SCHEMA_VERSION, TableFormat};
 use super::folder::{FileEntry, FolderError, TableFolder};
 use super::part::{PartError, PartWriter, discard};
 use super::rows::{RowsError, write_rows};
-use crate::cli::choice::Choice;
+use crate::cli::choice::FindingChoice;
 use crate::cli::config;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::inputs::report_unreadable;
 use crate::cli::output::{Output, Progress, name_of};
 use crate::cli::report::{Totals, summary};
-use crate::cli::walk::{Named, Skipped, Walked, expand, in_order, is_no_recording};
+use crate::cli::walk::{NamedRecording, Skipped, Walked, expand, in_order, is_no_recording};
 use retake_core::usage::Prices;
 use retake_live::{InputError, Inputs, exit_on_interrupt, lock::lock};
 use sha2::{Digest, Sha256};
@@ -32,7 +32,7 @@ const PARTS_OF_CORE: usize = 4;
 
 /// A file that is to be read.
 struct Input {
-    file: Named,
+    file: NamedRecording,
     size: u64,
     /// What tells whether it changed; `None` where that cannot be told.
     stamp: Option<String>,
@@ -42,7 +42,7 @@ struct Input {
 #[derive(Default)]
 struct PartReport {
     totals: Vec<Totals>,
-    refused: Vec<(Named, InputError)>,
+    refused: Vec<(NamedRecording, InputError)>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +57,7 @@ enum RunError {
 
 pub(in crate::cli) fn run(
     inputs: &Inputs,
-    choice: Choice<'_>,
+    choice: FindingChoice<'_>,
     format: TableFormat,
 ) -> Result<Exit, Failure> {
     let arguments = choice.arguments;
@@ -147,26 +147,27 @@ pub(in crate::cli) fn run(
     skipped.report(totals.files);
     let mut output = Output::stdout();
     let name = name_of(path);
-    let said = writeln!(output, "{}; tables in {name}", summary(&totals)).and_then(|()| {
-        match (kept, starts_anew) {
-            (0, true) => writeln!(
-                output,
-                "they were made with other settings, and written anew"
-            ),
-            (0, false) => Ok(()),
-            _ => writeln!(
-                output,
-                "{kept} of the files had not changed since the tables were written"
-            ),
-        }
-    });
+    let written =
+        writeln!(output, "{}; tables in {name}", summary(&totals)).and_then(|()| {
+            match (kept, starts_anew) {
+                (0, true) => writeln!(
+                    output,
+                    "they were made with other settings, and written anew"
+                ),
+                (0, false) => Ok(()),
+                _ => writeln!(
+                    output,
+                    "{kept} of the files had not changed since the tables were written"
+                ),
+            }
+        });
     totals
         .exit(unreadable)
-        .after(said.and_then(|()| output.finish()))
+        .after(written.and_then(|()| output.finish()))
 }
 
 /// A digest of everything beside the recordings that decides what is in the tables.
-fn digest_of(choice: &Choice<'_>, prices: Option<&Path>) -> String {
+fn digest_of(choice: &FindingChoice<'_>, prices: Option<&Path>) -> String {
     let arguments = choice.arguments;
     let reading = &arguments.reading;
     let mut digest = Sha256::new();
@@ -192,7 +193,7 @@ fn digest_of(choice: &Choice<'_>, prices: Option<&Path>) -> String {
 }
 
 impl Input {
-    fn new(inputs: &Inputs, file: Named) -> Self {
+    fn new(inputs: &Inputs, file: NamedRecording) -> Self {
         // What is read beside a recording counts: the log of a database, the definitions of its tools.
         let mut log = file.path.clone().into_os_string();
         log.push("-wal");
@@ -248,11 +249,10 @@ fn divide(files: Vec<Input>) -> Vec<Vec<Input>> {
 struct Writer<'a> {
     inputs: &'a Inputs,
     prices: Prices,
-    choice: Mutex<Choice<'a>>,
+    choice: Mutex<FindingChoice<'a>>,
     path: PathBuf,
     folder: Mutex<TableFolder>,
     format: TableFormat,
-    /// What is done.
     bytes: AtomicU64,
     files: AtomicU64,
 }
@@ -293,7 +293,7 @@ impl Writer<'_> {
         Ok(report)
     }
 
-    fn file(&self, part: &mut PartWriter, file: &Named) -> Result<Totals, RowsError> {
+    fn file(&self, part: &mut PartWriter, file: &NamedRecording) -> Result<Totals, RowsError> {
         let (mut report, recording) = self.inputs.check_with_recording(&file.path)?;
         let mut choice = lock(&self.choice);
         let known = choice.apply(&mut report);

@@ -52,7 +52,6 @@ pub struct FilterTerm {
     /// `error`, or a field with an example: `tool:search_*`.
     pub written: &'static str,
     values: Values,
-    /// What it keeps.
     pub help: &'static str,
 }
 
@@ -153,7 +152,6 @@ pub enum Values {
     Names,
     /// Names of which a part is enough.
     PartNames,
-    /// Kinds of items.
     Kinds,
     /// A time such as `7d`, or a date: that old at most.
     Age,

@@ -237,7 +237,7 @@ impl Form {
     /// Whether an order is to be confirmed first: what is asked of the operator then.
     pub(super) fn warning(&self) -> Option<String> {
         let mut models = self.models.iter().flatten();
-        let untrusted = models.find(|asked| asked.is_untrusted)?;
+        let untrusted = models.find(|model| model.is_untrusted)?;
         Some(format!(
             "You have not trusted this agent's file yet. The lab {}, {} times at most.",
             untrusted.does,
@@ -262,7 +262,7 @@ impl Form {
                 tools: None,
             }],
             wordings: self.wanted(),
-            models: models.into_iter().map(|asked| asked.model).collect(),
+            models: models.into_iter().map(|model| model.model).collect(),
             ..self.spec.clone()
         }
     }
@@ -372,7 +372,7 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Na
         let trust = Trust::open(usual_root().as_deref());
         let is_untrusted = !is_scripted && !trust.is_confirmed(&file.path, &file.content);
         return Ok(NamedModel {
-            does: told(&file.agent),
+            does: summary(&file.agent),
             is_untrusted,
             model: file.model_beside(path),
         });
@@ -403,13 +403,13 @@ fn parsed(
         errors.collect::<Vec<_>>().join("; ")
     })?;
     Ok(NamedModel {
-        does: told(&agent),
+        does: summary(&agent),
         is_untrusted: false,
         model: agent.model,
     })
 }
 
-fn told(agent: &Agent) -> String {
+fn summary(agent: &Agent) -> String {
     if let ModelEndpoint::Script { file, .. } = &agent.model.at {
         return format!(
             "{} [scripted]: {file} answers, nothing is sent",

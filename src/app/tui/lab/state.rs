@@ -22,7 +22,7 @@ pub(super) enum LabStage {
     Ordering,
     /// It is being prepared.
     Beginning,
-    Measuring(Box<Table>),
+    Measuring(Box<WordingTable>),
 }
 
 #[derive(Debug)]
@@ -61,14 +61,14 @@ impl Lab {
         }
     }
 
-    pub(super) fn table(&self) -> Option<&Table> {
+    pub(super) fn table(&self) -> Option<&WordingTable> {
         match &self.stage {
             LabStage::Measuring(table) => Some(table),
             LabStage::Ordering | LabStage::Beginning => None,
         }
     }
 
-    pub(super) fn table_mut(&mut self) -> Option<&mut Table> {
+    pub(super) fn table_mut(&mut self) -> Option<&mut WordingTable> {
         match &mut self.stage {
             LabStage::Measuring(table) => Some(table),
             LabStage::Ordering | LabStage::Beginning => None,
@@ -96,7 +96,7 @@ impl Lab {
         match &mut self.stage {
             LabStage::Ordering => {}
             LabStage::Beginning => {
-                let table = Table::new(board);
+                let table = WordingTable::new(board);
                 self.stage = LabStage::Measuring(Box::new(table));
             }
             LabStage::Measuring(table) => {
@@ -180,7 +180,7 @@ impl Screen for Lab {
 
 /// The wordings of an experiment.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct WordingTable {
     pub(super) board: Arc<Board>,
     /// The trial that is shown.
     pub(super) trial: usize,
@@ -190,7 +190,7 @@ pub(super) struct Table {
     pub(super) samples: Option<(usize, ListCursor)>,
 }
 
-impl Table {
+impl WordingTable {
     /// The table of an experiment.
     pub(super) fn new(board: Arc<Board>) -> Self {
         Self {
@@ -280,23 +280,23 @@ impl Table {
     }
 
     /// How many questions with a wording are on their way.
-    pub(super) fn asked(&self, variant: usize) -> u32 {
-        let asked = self.board.in_flight.get(self.trial);
-        let asked = asked.and_then(|asked| asked.get(variant));
-        index_number(asked.map_or(0, Vec::len))
+    pub(super) fn in_flight_of(&self, variant: usize) -> u32 {
+        let in_flight_of = self.board.in_flight.get(self.trial);
+        let in_flight_of = in_flight_of.and_then(|in_flight_of| in_flight_of.get(variant));
+        index_number(in_flight_of.map_or(0, Vec::len))
     }
 
     /// The remarks on the trial: on small samples, on intervals that overlap.
     pub(super) fn remarks(&self) -> Vec<String> {
-        let mut said = remarks(&self.board, self.trial);
-        said.extend(self.trial().map(|trial| meant(&trial.subject.meant)));
-        said
+        let mut remarks = remarks(&self.board, self.trial);
+        remarks.extend(self.trial().map(|trial| meant(&trial.subject.meant)));
+        remarks
     }
 
     /// How many questions are on their way in all trials.
     pub(super) fn in_flight(&self) -> u32 {
-        let asked = self.board.in_flight.iter().flatten();
-        index_number(asked.map(Vec::len).sum())
+        let in_flight_of = self.board.in_flight.iter().flatten();
+        index_number(in_flight_of.map(Vec::len).sum())
     }
 
     /// Whether anything is still to come by itself.

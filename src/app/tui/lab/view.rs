@@ -1,7 +1,7 @@
 //! How the lab looks.
 
 use super::form::{FIELDS, Field, FormRow};
-use super::state::{Lab, LabStage, Table, counted, short};
+use super::state::{Lab, LabStage, WordingTable, counted, short};
 use crate::tui::columns::{Column, SpareWidth, fit, titles};
 use crate::tui::keymap::hints::cells_of_help;
 use crate::tui::keymap::{self, Binding, Command};
@@ -102,10 +102,10 @@ impl Lab {
             format!("{requests}  {about}{} tokens  ", short(spent.tokens())),
             theme.dim,
         )];
-        let asked = table.in_flight();
-        if asked > 0 {
+        let in_flight = table.in_flight();
+        if in_flight > 0 {
             spans.push(Span::styled(
-                format!("{} {asked} asked  ", theme.glyphs.run),
+                format!("{} {in_flight} asked  ", theme.glyphs.run),
                 theme.info,
             ));
         }
@@ -142,22 +142,22 @@ impl Lab {
     fn view_footer(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let width = usize::from(area.width);
         let hints = self.hints();
-        let (said, style) = match &self.notice {
+        let (words, style) = match &self.notice {
             Some(notice) => (SafeText::single_line(notice, width), theme.warning),
-            None => (self.said(width), theme.text),
+            None => (self.words(width), theme.text),
         };
         let most = match self.notice {
             Some(_) => width.saturating_sub(2 + cells_of_help(&hints)),
             None => width / 2,
         };
-        let said = said.truncated(most);
+        let words = words.truncated(most);
         let mut left = vec![Span::raw(" ")];
-        left.extend(theme.spans(&said, style));
+        left.extend(theme.spans(&words, style));
         popup::footer(frame, area, left, hints, theme);
     }
 
     /// What is in the footer while nothing was reported: what would be asked.
-    fn said(&self, width: usize) -> SafeText {
+    fn words(&self, width: usize) -> SafeText {
         match self.stage {
             LabStage::Ordering => SafeText::single_line(&self.asks_in_words(), width),
             LabStage::Beginning | LabStage::Measuring(_) => SafeText::default(),
@@ -295,12 +295,12 @@ const LOOKED_AT: usize = 4000;
 
 impl Lab {
     fn view_form(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let [list, told] = match area.width >= WIDE {
+        let [list, details] = match area.width >= WIDE {
             true => split_right(area, area.width * 2 / 5),
             false => split_bottom(area, (area.height / 3).max(3)),
         };
         self.view_choices(frame, list, theme);
-        self.view_told(frame, told, theme);
+        self.view_told(frame, details, theme);
     }
 
     fn view_choices(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
@@ -381,13 +381,13 @@ impl Lab {
         match &self.form.models {
             Err(missing) => texts.push((SafeText::single_line(missing, 400), theme.warning)),
             Ok(models) => {
-                for asked in models {
-                    let style = match asked.is_untrusted {
+                for model in models {
+                    let style = match model.is_untrusted {
                         true => theme.warning,
                         false => theme.text,
                     };
-                    texts.push((SafeText::single_line(&asked.does, 400), style));
-                    if asked.is_untrusted {
+                    texts.push((SafeText::single_line(&model.does, 400), style));
+                    if model.is_untrusted {
                         let words = "the agent's file is not trusted yet: retake will ask first";
                         texts.push((SafeText::from_static(words), theme.warning));
                     }
@@ -445,15 +445,15 @@ const WORD: usize = 13;
 const NUMBERS: usize = 26;
 
 impl Lab {
-    fn view_samples(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view_samples(&self, table: &WordingTable, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let Some((variant, cursor)) = &table.samples else {
             return;
         };
         let samples = table.samples_of(*variant);
         let name = table.wording().map_or("", |variant| &variant.name);
         let title = format!("{name}: {}", counted(samples.len() as u64, "sample"));
-        let told = TOLD.min(area.height / 3);
-        let [above, below] = split_bottom(area, told);
+        let details = TOLD.min(area.height / 3);
+        let [above, below] = split_bottom(area, details);
         let title = SafeText::single_line(&title, 200);
         let inside = pane(frame, above, &title, true, theme);
         if samples.is_empty() {
@@ -468,7 +468,7 @@ impl Lab {
         }
         let draw = |number: usize, row: Rect| sample_row(&samples[number], row.width.into(), theme);
         cursor.draw(frame, inside, samples.len(), theme.selected, theme, draw);
-        if let (Some(sample), true) = (samples.get(cursor.get()), told > 2) {
+        if let (Some(sample), true) = (samples.get(cursor.get()), details > 2) {
             let title = SafeText::from_static("why");
             let inside = pane(frame, below, &title, false, theme);
             let texts = [
@@ -494,7 +494,7 @@ fn sample_row(sample: &LabSample, width: usize, theme: &Theme) -> Vec<Span<'stat
     let gap = " ".repeat(room.saturating_sub(why.width()));
     spans.extend(theme.spans(&why, theme.text));
     let tokens = match sample.tokens.counted() {
-        Some(told) => short(told.input.saturating_add(told.output)),
+        Some(details) => short(details.input.saturating_add(details.output)),
         None => "?".to_owned(),
     };
     let ms = short(sample.ms);
@@ -512,7 +512,7 @@ const AROUND: u16 = 3;
 const REMARKS: u16 = 7;
 
 impl Lab {
-    fn view_table(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view_table(&self, table: &WordingTable, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let count = table.order().len();
         let wanted = u16::try_from(count)
             .unwrap_or(u16::MAX)
@@ -537,7 +537,13 @@ impl Lab {
         self.view_words(table, frame, left, theme);
     }
 
-    fn view_wordings(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view_wordings(
+        &self,
+        table: &WordingTable,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        theme: &Theme,
+    ) {
         let order = table.order();
         let experiment = &table.board.experiment;
         let sorted = if table.is_sorted {
@@ -568,13 +574,13 @@ impl Lab {
             let Some(standing) = standings.get(variant) else {
                 return Vec::new();
             };
-            let asked = table.asked(variant);
+            let in_flight = table.in_flight_of(variant);
             let mut spans = vec![Span::raw(match number == table.cursor.get() {
                 true => theme.glyphs.cursor,
                 false => " ",
             })];
             for (column, width) in &columns {
-                let cell = cell(column.id, standing, asked, *width, theme);
+                let cell = cell(column.id, standing, in_flight, *width, theme);
                 spans.extend(column.cell(cell, *width));
             }
             spans
@@ -583,7 +589,7 @@ impl Lab {
         cursor.draw(frame, inside, order.len(), theme.selected, theme, draw);
     }
 
-    fn view_remarks(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view_remarks(&self, table: &WordingTable, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let inside = pane(
             frame,
             area,
@@ -604,7 +610,7 @@ impl Lab {
         paragraphs(frame, inside, &texts, theme);
     }
 
-    fn view_words(&self, table: &Table, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+    fn view_words(&self, table: &WordingTable, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let Some(variant) = table.wording() else {
             return;
         };
@@ -647,7 +653,7 @@ fn classes_in_words(standing: &WordingRow, theme: &Theme) -> SafeText {
 fn cell(
     column: Id,
     standing: &WordingRow,
-    asked: u32,
+    in_flight: u32,
     width: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
@@ -678,8 +684,8 @@ fn cell(
         }
         Id::Samples => {
             let mut spans = plain(measured.answered().to_string(), theme.text);
-            if asked > 0 {
-                spans.push(Span::styled(format!("+{asked}"), theme.info));
+            if in_flight > 0 {
+                spans.push(Span::styled(format!("+{in_flight}"), theme.info));
             }
             spans
         }

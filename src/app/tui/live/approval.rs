@@ -38,7 +38,7 @@ impl ApprovalForm {
         let mut title = SafeText::from_static("approve ");
         title.push(&SafeText::single_line(tool, 200));
         title.push(&SafeText::from_static("?"));
-        let mut lines = told(tool, &call.call_id, runs);
+        let mut lines = heading(tool, &call.call_id, runs);
         lines.extend(arguments_of(&arguments));
         Self {
             call,
@@ -67,9 +67,9 @@ impl Layer<State> for ApprovalForm {
             return Step::Stay;
         }
         match command(Context::Approval, &key) {
-            Some(said @ (Command::Leave | Command::No | Command::Change)) => Step::Done(said),
-            Some(said @ (Command::Yes | Command::Always)) if self.text.was_read() => {
-                Step::Done(said)
+            Some(command @ (Command::Leave | Command::No | Command::Change)) => Step::Done(command),
+            Some(command @ (Command::Yes | Command::Always)) if self.text.was_read() => {
+                Step::Done(command)
             }
             _ => {
                 self.text.key(key);
@@ -139,7 +139,7 @@ impl Vetted<'_> {
     }
 }
 
-pub fn told(tool: &str, call_id: &str, runs: Option<&str>) -> Vec<Line> {
+pub fn heading(tool: &str, call_id: &str, runs: Option<&str>) -> Vec<Line> {
     let mut heading = Line::new(Tone::Title, SafeText::from_str(tool));
     let mut id = SafeText::from_static("   ");
     id.push(&SafeText::single_line(call_id, 100));
@@ -242,11 +242,11 @@ impl TrustForm {
         if !request.why.is_empty() {
             lines.push(Line::new(Tone::Warning, SafeText::from_str(&request.why)));
         }
-        let said = match &request.powers[..] {
+        let command = match &request.powers[..] {
             [] => "It runs nothing and connects to nothing.",
             _ => "If you trust it, it may:",
         };
-        lines.push(Line::new(Tone::Plain, SafeText::from_static(said)));
+        lines.push(Line::new(Tone::Plain, SafeText::from_static(command)));
         for power in &request.powers {
             lines.push(Line::default());
             lines.push(Line {

@@ -34,7 +34,7 @@ const RETRY: Duration = Duration::from_secs(2);
 impl Work {
     /// Looks for takes that were made before, and says so.
     pub(super) fn find_takes(&self) {
-        let told = self.with_bench(|work, bench| {
+        let result = self.with_bench(|work, bench| {
             let view = view_of(bench, work.bench.shown());
             if view.has_news() {
                 work.tell(Report::TakesFound(view));
@@ -42,7 +42,7 @@ impl Work {
             work.tell_past(bench);
             Ok(())
         });
-        self.report(told);
+        self.report(result);
     }
 
     /// Does something to the takes where the screen shows them.
@@ -172,7 +172,7 @@ impl Work {
                 self.take_as_request(bench, (&document, session), &edits, about, &error)
             }
             other => {
-                let said = format!("{}: {what}; u undoes it, w saves it", other?);
+                let notice = format!("{}: {what}; u undoes it, w saves it", other?);
                 let at = edits.iter().find_map(|edit| match edit {
                     Edit::Move { output, call } => Some(Place {
                         session,
@@ -180,7 +180,7 @@ impl Work {
                     }),
                     _ => None,
                 });
-                self.show(bench, before, Some(&document), at, said)
+                self.show(bench, before, Some(&document), at, notice)
             }
         }
     }
@@ -206,7 +206,7 @@ impl Work {
         before: TakeId,
         shown: Option<&Arc<Document>>,
         at: Option<Place>,
-        said: String,
+        notice: String,
     ) -> Result<Option<Check>, TakeError> {
         let id = bench.takes().current();
         let document = self.document_of(bench, id)?;
@@ -222,7 +222,7 @@ impl Work {
             document: document.clone(),
             at,
             view: view_of(bench, id),
-            said,
+            notice,
         });
         let take = bench.takes().get(id);
         let is_new = |take: &Take| {

@@ -20,7 +20,6 @@ pub struct Knowledge {
     tools_beside: Option<FindTools>,
     output_schema: Option<OutputSchema>,
     pub(super) target: Option<Dialect>,
-    /// What tokens cost.
     pub prices: Prices,
     /// The file that this is about.
     path: PathBuf,

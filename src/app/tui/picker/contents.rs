@@ -232,8 +232,8 @@ impl ContentSearch {
                 let words = format!(" contents: {}  ", self.prompt.text());
                 let words = SafeText::single_line(&words, usize::from(footer.width) / 2);
                 let hints = vec![("enter", "open"), ("/", "change"), ("esc", "back to list")];
-                let said = theme.spans(&words, theme.text);
-                popup::footer(frame, footer, said, hints, theme);
+                let left = theme.spans(&words, theme.text);
+                popup::footer(frame, footer, left, hints, theme);
             }
         }
     }

@@ -43,7 +43,9 @@ use retake_core::session::Kind;
 use retake_live::Recording;
 use retake_live::discover::{Discovery, Origin, Place, Walk, usual_places};
 use retake_live::inspect::{Inspector, Summary};
-use rows::{COLUMN_NAMES, Grouping, ListLine, Row, Sort, UNREAD, arranged, cells, fit, next, word};
+use rows::{
+    COLUMN_NAMES, Grouping, ListLine, PickerRow, Sort, UNREAD, arranged, cells, fit, next, word,
+};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -64,7 +66,7 @@ pub struct Picker {
     now: SystemTime,
     /// The home folder, which is written `~`.
     home: Option<String>,
-    rows: Vec<Row>,
+    rows: Vec<PickerRow>,
     lines: Vec<ListLine>,
     columns: Vec<rows::Id>,
     sort: Sort,
@@ -155,7 +157,7 @@ impl Picker {
                 "/",
                 "rule: tool: model: agent: since:7d tokens:>10k error !not ~fuzzy",
             )
-            .with_terms(filter::key_entries::<Row>()),
+            .with_terms(filter::key_entries::<PickerRow>()),
             is_filtering: false,
             notice: None,
             layers: Layers::default(),
@@ -177,9 +179,9 @@ impl Picker {
         let walk = Walk::start(self.places.clone(), move |discovery| {
             found(News::Found(discovery));
         });
-        let (options, told) = (request.options.clone(), tell.clone());
+        let (options, send) = (request.options.clone(), tell.clone());
         self.search = Some(Box::new(move |job: ContentJob| {
-            let (options, told) = (options.clone(), told.clone());
+            let (options, send) = (options.clone(), send.clone());
             std::thread::spawn(move || {
                 let ContentJob {
                     number,
@@ -193,7 +195,7 @@ impl Picker {
                     &options,
                     &cancel,
                     &|found, done| {
-                        told(News::FoundText(number, found, done));
+                        send(News::FoundText(number, found, done));
                     },
                 );
             });
@@ -218,7 +220,7 @@ impl Picker {
                 }
                 let rows = batch.into_iter();
                 self.rows
-                    .extend(rows.map(|file| Row::new(file, &self.places, self.now)));
+                    .extend(rows.map(|file| PickerRow::new(file, &self.places, self.now)));
                 match self.lines.is_empty() {
                     true => self.arrange(),
                     // The others are put in their places together.
@@ -308,7 +310,7 @@ impl Picker {
     }
 
     /// The row under the cursor.
-    fn chosen(&self) -> Option<&Row> {
+    fn chosen(&self) -> Option<&PickerRow> {
         let number = self.lines.get(self.cursor.get()).and_then(number_of)?;
         self.rows.get(number)
     }
@@ -455,7 +457,7 @@ impl Picker {
         match self.filter.key(key) {
             Typing::Pending => {}
             Typing::Changed => self.refilter(),
-            Typing::Submitted(text) => match Terms::parse::<Row>(&text) {
+            Typing::Submitted(text) => match Terms::parse::<PickerRow>(&text) {
                 Ok(_) => self.is_filtering = false,
                 Err(error) => {
                     let complaint = SafeText::single_line(&error.to_string(), 200);
@@ -473,7 +475,7 @@ impl Picker {
     /// the reason is shown; a field that waits for its value is not an error.
     fn refilter(&mut self) {
         self.fault = None;
-        match Terms::parse::<Row>(&self.filter.text()) {
+        match Terms::parse::<PickerRow>(&self.filter.text()) {
             Ok(terms) => self.terms = terms,
             Err(FilterError::Incomplete(_)) => {}
             Err(error) => {
@@ -761,7 +763,7 @@ impl Picker {
     }
 
     /// The first and the last messages of a recording, what was found in it, and where it lies.
-    fn view_preview(&self, frame: &mut Frame<'_>, area: Rect, row: &Row, theme: &Theme) {
+    fn view_preview(&self, frame: &mut Frame<'_>, area: Rect, row: &PickerRow, theme: &Theme) {
         let [edge, inside] = split_top(area, 1);
         let width = usize::from(inside.width.saturating_sub(2));
         let path = self.homely(&row.candidate.path.to_string_lossy());
@@ -821,7 +823,7 @@ impl Picker {
     /// What was found, and what else is known.
     fn facts(
         &self,
-        row: &Row,
+        row: &PickerRow,
         summary: &Summary,
         width: usize,
         theme: &Theme,
@@ -882,11 +884,11 @@ impl Picker {
                 }
             },
         };
-        let mut said = vec![Span::raw(" ")];
-        said.extend(left);
+        let mut line = vec![Span::raw(" ")];
+        line.extend(left);
         let rows = keymap::footer(Context::Picker).into_iter();
         let hints: Vec<Hint> = rows.map(|row| (row.first_key(), row.footer.1)).collect();
-        popup::footer(frame, area, said, hints, theme);
+        popup::footer(frame, area, line, hints, theme);
     }
 }
 
@@ -950,7 +952,7 @@ fn number_of(line: &ListLine) -> Option<usize> {
 }
 
 /// Whether a file is left out where those that cannot be read are: not one that the operator named.
-fn is_hidden(row: &Row) -> bool {
+fn is_hidden(row: &PickerRow) -> bool {
     row.is_unread() && !row.is_named
 }
 

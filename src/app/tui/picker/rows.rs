@@ -27,7 +27,7 @@ pub const UNREAD: &str = "unread";
 
 /// A file that may be opened.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct PickerRow {
     pub candidate: Candidate,
     pub summary: Option<Result<Summary, String>>,
     /// Its path below the place where it was found.
@@ -42,7 +42,7 @@ pub struct Row {
     text: OnceCell<String>,
 }
 
-impl Row {
+impl PickerRow {
     pub fn new(candidate: Candidate, places: &[Place], now: SystemTime) -> Self {
         let place = places.get(candidate.place);
         let inside = candidate.inside(places);
@@ -161,7 +161,7 @@ impl Row {
     }
 }
 
-impl Filtered for Row {
+impl Filtered for PickerRow {
     const TERMS: &'static [FilterTerm] = &[
         FilterTerm::word("error", "has a finding of severity error"),
         FilterTerm::word("warning", "has a finding of severity warning"),
@@ -327,7 +327,7 @@ pub enum ListLine {
 
 /// The lines of the list: the rows of these numbers, sorted, in groups, sub-agents below their sessions.
 pub fn arranged(
-    rows: &[Row],
+    rows: &[PickerRow],
     mut tops: Vec<usize>,
     (sort, is_reversed): (Sort, bool),
     grouping: Grouping,
@@ -393,7 +393,7 @@ type SortKey = (
     Reverse<PathBuf>,
 );
 
-fn sort_key(row: &Row, sort: Sort, is_reversed: bool, number: usize) -> SortKey {
+fn sort_key(row: &PickerRow, sort: Sort, is_reversed: bool, number: usize) -> SortKey {
     let candidate = &row.candidate;
     if row.is_named && sort == Sort::Time {
         let order = PathBuf::from(format!("{number:020}"));
@@ -439,7 +439,7 @@ fn sort_key(row: &Row, sort: Sort, is_reversed: bool, number: usize) -> SortKey 
 }
 
 /// The project of each folder in which Claude Code keeps the sessions of one.
-fn projects(rows: &[Row]) -> HashMap<&Path, &str> {
+fn projects(rows: &[PickerRow]) -> HashMap<&Path, &str> {
     let kept = rows.iter().filter(|row| row.agent == "claude-code");
     kept.filter_map(|row| {
         let folder = row.known()?.folder.as_deref()?;
@@ -449,7 +449,7 @@ fn projects(rows: &[Row]) -> HashMap<&Path, &str> {
 }
 
 /// The project folder of a file, else the place where it was found.
-fn folder(row: &Row, projects: &HashMap<&Path, &str>) -> String {
+fn folder(row: &PickerRow, projects: &HashMap<&Path, &str>) -> String {
     let recorded = row.known().and_then(|known| known.folder.as_deref());
     let parent = row.candidate.path.parent();
     let project = parent.and_then(|parent| projects.get(parent).copied());
@@ -545,7 +545,7 @@ pub fn fit(wanted: &[Id], sorted: Id, width: usize) -> Vec<(Column<Id>, usize)> 
 
 /// The cells of a row.
 pub fn cells(
-    row: &Row,
+    row: &PickerRow,
     is_child: bool,
     columns: &[(Column<Id>, usize)],
     theme: &Theme,
@@ -560,7 +560,7 @@ pub fn cells(
     cells.collect()
 }
 
-fn cell(row: &Row, id: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn cell(row: &PickerRow, id: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let whole = row.known().filter(|summary| summary.is_whole);
     let dim = |text: String| vec![Span::styled(text, theme.dim)];
     let text = |text: &str| theme.spans(&SafeText::single_line(text, width), theme.dim);
@@ -596,7 +596,7 @@ fn cell(row: &Row, id: Id, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     }
 }
 
-fn title(row: &Row, is_child: bool, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn title(row: &PickerRow, is_child: bool, width: usize, theme: &Theme) -> Vec<Span<'static>> {
     let words = row.title();
     let style = match words.is_empty() {
         true => theme.dim,
@@ -617,7 +617,7 @@ fn title(row: &Row, is_child: bool, width: usize, theme: &Theme) -> Vec<Span<'st
 }
 
 /// Errors and warnings; nothing where nothing was found, a dot while that is not known.
-fn findings(row: &Row, theme: &Theme) -> Vec<Span<'static>> {
+fn findings(row: &PickerRow, theme: &Theme) -> Vec<Span<'static>> {
     let summary = match &row.summary {
         Some(Err(_)) => return vec![Span::styled("?", theme.dim)],
         Some(Ok(summary)) if summary.is_whole => summary,

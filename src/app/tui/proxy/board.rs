@@ -280,7 +280,7 @@ impl ExchangeBoard {
     }
 
     /// Takes note of a command that was given elsewhere.
-    pub fn told(&mut self, command: &ProxyCommand) {
+    pub fn sent(&mut self, command: &ProxyCommand) {
         match command {
             ProxyCommand::Intercept(on) => self.is_intercepting = *on,
             ProxyCommand::Breakpoints(breakpoints) => self.breakpoints.clone_from(breakpoints),
@@ -384,7 +384,7 @@ impl ExchangeBoard {
     }
 
     /// The footer of the exchange with the cursor.
-    pub(super) fn said(&self) -> Option<SafeText> {
+    pub(super) fn status(&self) -> Option<SafeText> {
         let seen = self.seen_here()?;
         let words = match (&seen.phase, seen.found.first(), seen.notes.last()) {
             (ExchangePhase::Held(holding), _, _) => {

@@ -271,9 +271,9 @@ impl ExchangeBoard {
         let width = usize::from(area.width);
         let hints = self.hints();
         let help = cells_of_help(&hints);
-        let (said, style) = match (&self.notice, self.said()) {
+        let (status, style) = match (&self.notice, self.status()) {
             (Some(notice), _) => (SafeText::single_line(notice, LONGEST), theme.warning),
-            (None, Some(said)) => (said, theme.text),
+            (None, Some(status)) => (status, theme.text),
             (None, None) => (SafeText::default(), theme.text),
         };
         let decides = |hint: &&Hint| matches!(hint.0, "enter" | "a");
@@ -286,15 +286,15 @@ impl ExchangeBoard {
             }
             (None, false) => width / 2,
         };
-        let said = match self.long_notice(area.width) {
+        let status = match self.long_notice(area.width) {
             Some(notice) => {
                 message_above(frame, area, &notice, style, theme);
                 SafeText::default()
             }
-            None => said.truncated(most),
+            None => status.truncated(most),
         };
         let mut left = vec![Span::raw(" ")];
-        left.extend(theme.spans(&said, style));
+        left.extend(theme.spans(&status, style));
         popup::footer(frame, area, left, hints, theme);
     }
 
@@ -399,15 +399,15 @@ fn plain(line: &str) -> Cow<'_, str> {
     }
     let mut rest = line;
     let mut plain = String::with_capacity(line.len());
-    while let Some((before, behind)) = rest.split_once("\u{1b}[") {
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
         plain.push_str(before);
-        let end = behind.find(|letter: char| !matches!(letter, '0'..='9' | ';' | ':'));
+        let end = after.find(|letter: char| !matches!(letter, '0'..='9' | ';' | ':'));
         match end {
-            Some(end) if behind[end..].starts_with('m') => rest = &behind[end + 1..],
+            Some(end) if after[end..].starts_with('m') => rest = &after[end + 1..],
             // Anything but a colour is shown.
             _ => {
                 plain.push_str("\u{1b}[");
-                rest = behind;
+                rest = after;
             }
         }
     }

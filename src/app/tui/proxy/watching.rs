@@ -88,7 +88,7 @@ impl Watching {
 
     /// Gives the proxy a command, from here or from the exchange that is open.
     pub(in crate::tui) fn obey(&mut self, command: ProxyCommand) {
-        self.board.told(&command);
+        self.board.sent(&command);
         self.proxy.obey(command);
     }
 

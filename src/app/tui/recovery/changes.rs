@@ -17,8 +17,8 @@ pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<ProposedChange>, us
             Edit::Rewrite { item, patches } => changes.extend(rewritten(session, *item, patches)),
             Edit::Drop { item } => changes.extend(change(session, *item, Fate::Removed, "")),
             Edit::Move { output, call } => {
-                let behind = Fate::Moved(*call as usize + 2);
-                changes.extend(change(session, *output, behind, ""));
+                let fate = Fate::Moved(*call as usize + 2);
+                changes.extend(change(session, *output, fate, ""));
             }
             Edit::Degrade { item, text } => {
                 let own = session.items.get(*item as usize);

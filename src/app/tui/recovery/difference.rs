@@ -58,8 +58,9 @@ pub fn lines_of(text: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// A text as lines for a reader: as [`lines_of`], but strings without their escapes and colours. Those of several lines,
-/// and those with quotes or backslashes inside, stand without their own quotes on the lines below their name.
+/// A text as lines for a reader: as [`lines_of`], but strings without their escapes and colours. Those
+/// of several lines, and those with quotes or backslashes inside, stand without their own quotes on the
+/// lines below their name.
 fn readable_lines(text: &str) -> Vec<String> {
     let is_json = text.trim_start().starts_with(['{', '['])
         && skip_value(text.as_bytes(), 0).is_ok_and(|end| text[end..].trim().is_empty());

@@ -54,7 +54,7 @@ pub struct OfferRow {
 
 /// A finding with its offers.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct OfferGroup {
     pub rule: &'static Rule,
     pub severity: Severity,
     /// What is wrong, in a sentence.
@@ -64,7 +64,7 @@ pub struct Group {
     pub has_words: bool,
 }
 
-impl Group {
+impl OfferGroup {
     /// The rows of the sentence below the rule; none where it has room beside it.
     fn lines(&self) -> Vec<SafeText> {
         let message = SafeText::single_line(&self.message, 4 * MOST_LINES * LINE);
@@ -89,7 +89,6 @@ impl Group {
 pub enum Chosen {
     /// The action of this id.
     Action(usize, &'static str),
-    /// The wording lab.
     Lab(usize),
     /// The explanation of all of them.
     Explain,
@@ -108,14 +107,14 @@ enum Row {
 
 #[derive(Debug, Clone)]
 pub struct OffersMenu {
-    groups: Vec<Group>,
+    groups: Vec<OfferGroup>,
     rows: Vec<Row>,
     cursor: ListCursor,
 }
 
 impl OffersMenu {
     /// The menu of these findings; the cursor is on the first offer that applies.
-    pub fn new(groups: Vec<Group>) -> Self {
+    pub fn new(groups: Vec<OfferGroup>) -> Self {
         let mut rows = Vec::new();
         let mut taken = Vec::new();
         for (finding, group) in groups.iter().enumerate() {
@@ -394,9 +393,9 @@ mod tests {
     };
     use retake_core::rules::RULES;
 
-    fn group(rule: &str, message: &str, offers: Vec<OfferRow>) -> Group {
+    fn group(rule: &str, message: &str, offers: Vec<OfferRow>) -> OfferGroup {
         let rule = RULES.iter().find(|known| known.id == rule).unwrap();
-        Group {
+        OfferGroup {
             rule,
             severity: Severity::Error,
             message: message.to_owned(),

@@ -382,10 +382,10 @@ pub fn counts_words(counts: FindingCounts) -> String {
     if counts == FindingCounts::default() {
         return "no findings".to_owned();
     }
-    let said = by_severity(counts).into_iter();
-    let said = said.filter(|(count, noun)| *count > 0 || *noun == "error");
-    let said = said.map(|(count, noun)| counted(count, noun));
-    said.collect::<Vec<_>>().join(", ")
+    let parts = by_severity(counts).into_iter();
+    let parts = parts.filter(|(count, noun)| *count > 0 || *noun == "error");
+    let parts = parts.map(|(count, noun)| counted(count, noun));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// `0 errors, 1 note (1 error fewer)`: findings after, and how many more or fewer of the worst kind that changes;

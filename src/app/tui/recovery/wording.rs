@@ -145,7 +145,6 @@ impl WordingEditor {
         editor
     }
 
-    /// The current template.
     pub fn text(&self) -> String {
         self.text.text()
     }

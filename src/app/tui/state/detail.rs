@@ -268,7 +268,7 @@ fn notes(subject: &DetailSubject<'_>, item: &Item) -> Vec<String> {
         PairStatus::Orphan => Some("its result is not in the history".to_owned()),
         PairStatus::Alone => None,
     };
-    let said = [
+    let remarks = [
         (Flags::ERROR, "is_error"),
         (Flags::INCOMPLETE, "cut off"),
         (Flags::REFUSAL, "a refusal"),
@@ -282,11 +282,11 @@ fn notes(subject: &DetailSubject<'_>, item: &Item) -> Vec<String> {
         (Flags::SYNTHETIC, "written by the runtime"),
         (Flags::FOREIGN_CALLER, "a call of the simulated user"),
     ];
-    let said = said
+    let remarks = remarks
         .into_iter()
         .filter(|(flag, _)| item.flags.has(*flag))
         .map(|(_, words)| words.to_owned());
-    standing.into_iter().chain(said).collect()
+    standing.into_iter().chain(remarks).collect()
 }
 
 fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], lines: &mut Vec<Line>) {
@@ -376,8 +376,8 @@ pub fn is_container(text: &str) -> bool {
 /// Longest remark of a producer about what it cut, in bytes.
 const REMARK: usize = 200;
 
-/// The lines of a text that is JSON; `None` where it is none. Where its producer cut it, what there is of it is laid out
-/// and a note says so. `is_whole` says that all of the text was read.
+/// The lines of a text that is JSON; `None` where it is none. Where its producer cut it, what there is of it is
+/// laid out and a note says so. `is_whole` says that all of the text was read.
 pub fn json_text_lines(text: &str, is_whole: bool) -> Option<Vec<Line>> {
     if is_container(text) {
         return Some(json_lines(text));
@@ -452,12 +452,12 @@ fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &
         ));
     }
     for violation in violations {
-        let stands = |pointer: &str| {
+        let line_of = |pointer: &str| {
             layout
                 .iter()
                 .position(|line| line.pointer.as_deref() == Some(pointer))
         };
-        let line = stands(&violation.pointer).or_else(|| stands(violation.holder()));
+        let line = line_of(&violation.pointer).or_else(|| line_of(violation.holder()));
         remarks.push((line.unwrap_or(0), remark_of(violation)));
     }
     push_laid_out(text, layout, &remarks, lines);

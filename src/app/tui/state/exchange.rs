@@ -22,7 +22,7 @@ pub struct Intercepted {
     /// Whether it was decided elsewhere while words for it were being written: they are left first.
     pub is_over: bool,
     /// How many items its request has, once that is known.
-    pub asked: Option<usize>,
+    pub sent: Option<usize>,
     /// Who did what about it last, in words.
     pub decided: Option<String>,
     /// How many other exchanges are held.
@@ -45,7 +45,7 @@ impl Intercepted {
             seen,
             is_seat,
             is_over: false,
-            asked: None,
+            sent: None,
             decided: None,
             others: 0,
             is_agents_view: false,
@@ -96,12 +96,12 @@ impl Intercepted {
     /// The items of a session that the agent sees: those of its request, and of the last reply all but the
     /// calls that were answered here. While nothing is decided, it has of the held reply what went out before.
     pub fn agents_items(&self, session: &Session, is_decided: bool) -> Vec<u32> {
-        let asked = self.asked.unwrap_or(0);
+        let sent = self.sent.unwrap_or(0);
         if let Some(holding) = self.seen.phase.hold().filter(|_| !is_decided) {
-            return so_far(session, asked, &holding.has);
+            return so_far(session, sent, &holding.has);
         }
-        let behind = session.items.iter().enumerate().skip(asked);
-        let replies = behind.filter(|(_, item)| {
+        let after = session.items.iter().enumerate().skip(sent);
+        let replies = after.filter(|(_, item)| {
             let turn = session.turns.get(item.turn as usize);
             turn.is_some_and(|turn| turn.speaker == Speaker::Model)
         });
@@ -109,7 +109,7 @@ impl Intercepted {
         let is_seen = |index: usize| {
             let item = &session.items[index];
             let is_answered = item.kind == Kind::Call && session.pairing.partner(index).is_some();
-            index < asked || (Some(item.turn) == last && !is_output(item.kind) && !is_answered)
+            index < sent || (Some(item.turn) == last && !is_output(item.kind) && !is_answered)
         };
         let seen = (0..session.items.len()).filter(|index| is_seen(*index));
         seen.filter_map(|index| u32::try_from(index).ok()).collect()
@@ -117,9 +117,9 @@ impl Intercepted {
 }
 
 /// The items of a request, and what an agent has of the reply to it.
-fn so_far(session: &Session, asked: usize, has: &AgentHas) -> Vec<u32> {
-    let turn = session.items.get(asked).map(|item| item.turn);
-    let reply = session.items.iter().skip(asked);
+fn so_far(session: &Session, sent: usize, has: &AgentHas) -> Vec<u32> {
+    let turn = session.items.get(sent).map(|item| item.turn);
+    let reply = session.items.iter().skip(sent);
     let reply = reply.take_while(|item| match item.kind {
         _ if !has.is_begun || Some(item.turn) != turn => false,
         Kind::Call => {
@@ -129,7 +129,7 @@ fn so_far(session: &Session, asked: usize, has: &AgentHas) -> Vec<u32> {
         Kind::Assistant => has.text,
         kind => !is_output(kind),
     });
-    let end = asked + reply.count();
+    let end = sent + reply.count();
     (0..end)
         .filter_map(|index| u32::try_from(index).ok())
         .collect()

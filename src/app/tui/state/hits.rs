@@ -65,8 +65,8 @@ impl Hits {
         self.ranks.contains_key(&place)
     }
 
-    /// Which of how many places this is of those in an item: `3/12`, or `3/12+` while they are being counted; `None` for
-    /// an item without the text.
+    /// Which of how many places this is of those in an item: `3/12`, or `3/12+` while they are being counted;
+    /// `None` for an item without the text.
     pub fn label(&self, place: Place, occurrence: usize) -> Option<String> {
         let (before, count) = self.ranks.get(&place)?;
         let earlier: usize = self.by_session.range(..place.session).map(|it| it.1).sum();

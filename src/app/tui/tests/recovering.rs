@@ -459,7 +459,7 @@ fn what_was_begun_is_given_up_when_another_history_is_shown_and_words_are_kept()
         document: taken,
         at: None,
         view,
-        said: "take 1".to_owned(),
+        notice: "take 1".to_owned(),
     }));
     desk.sees("take 1; the open dialog was closed");
     desk.send(Message::Report(Report::Grown(recorded)));

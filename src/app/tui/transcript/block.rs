@@ -63,7 +63,6 @@ pub(super) struct BlockContext<'a> {
 pub(crate) enum RowKind {
     /// The space above a turn.
     Gap,
-    /// Who speaks.
     Head,
     /// The first row of the item itself.
     Title,
@@ -147,9 +146,9 @@ pub(super) fn rows(page: &BlockContext<'_>, index: usize, is_current: bool) -> V
         Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => block.call(),
         Kind::Output | Kind::HostedOutput => block.result(is_current),
         Kind::User if item.flags.has(Flags::INTERRUPT) => block.mark("interrupted"),
-        Kind::User => block.said(ASKED),
-        Kind::Assistant => block.said(SAID),
-        Kind::System => block.said(SYSTEM),
+        Kind::User => block.message_body(ASKED),
+        Kind::Assistant => block.message_body(SAID),
+        Kind::System => block.message_body(SYSTEM),
         Kind::Reasoning => block.reasoning(),
         Kind::Compaction => block.mark("compacted"),
         Kind::Notice if item.flags.has(Flags::INTERRUPT) => block.mark("interrupted"),
@@ -804,7 +803,7 @@ impl<'a> Block<'a> {
     }
 
     /// A message: its text as text.
-    fn said(&mut self, most: usize) {
+    fn message_body(&mut self, most: usize) {
         let body = self.body(self.limit()).unwrap_or_default();
         let (thought, text) = body.text.split_at(body.thought);
         let (thought, text) = (thought.trim(), text.trim());

@@ -11,7 +11,6 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use retake_core::rules::Severity;
 
-/// Draws the window.
 pub(in crate::tui) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
     let transcript = &state.transcript;
     let has_keys = state.focus == Pane::Turns;

@@ -132,7 +132,6 @@ pub struct ShownSession<'a> {
     pub session: &'a Session,
     /// Those of its file.
     pub sessions: &'a [Session],
-    /// Its index.
     pub number: usize,
     pub shown: Option<&'a Arc<Shown>>,
     pub checked: Option<&'a Checked>,

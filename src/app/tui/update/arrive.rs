@@ -88,8 +88,8 @@ pub fn arrive(state: &mut State, report: Report) {
             document,
             at,
             view,
-            said,
-        } => show(state, document, at, view, said),
+            notice,
+        } => show(state, document, at, view, notice),
         Report::TakeGrown { document, view } => hear::grown(state, document, view),
         Report::Compared(comparison) => {
             state.open(*comparison, |_, _, ()| ());
@@ -111,11 +111,11 @@ pub fn arrive(state: &mut State, report: Report) {
                 super::press(state, key);
             }
         }
-        Report::Saved(said) => {
+        Report::Saved(notice) => {
             if state.layers.top::<SaveDialog>().is_some() {
                 state.leave_layer();
             }
-            state.notice = Some(said);
+            state.notice = Some(notice);
         }
         Report::Exists => {
             if let Some(dialog) = state.layers.top_mut::<SaveDialog>() {
@@ -130,7 +130,7 @@ pub fn arrive(state: &mut State, report: Report) {
         Report::PastAgent(path) => hear::past_agent(state, path),
         Report::Asked(items) => {
             if let Some(open) = state.exchange.as_mut().filter(|open| open.is_seat) {
-                open.asked = Some(items);
+                open.sent = Some(items);
             }
         }
         Report::Breakpoints(breakpoints) => {
@@ -287,17 +287,17 @@ fn show(
     document: Arc<Document>,
     at: Option<Place>,
     view: Arc<TakesView>,
-    said: String,
+    notice: String,
 ) {
     let sessions = document.recording.sessions.len();
     state.show(document);
-    let said = match recover::abandon(state) {
-        true => format!("{said}; the open dialog was closed"),
-        false => said,
+    let notice = match recover::abandon(state) {
+        true => format!("{notice}; the open dialog was closed"),
+        false => notice,
     };
     state.checked = vec![None; sessions];
     state.stage = Stage::Checking;
-    state.notice = Some(said);
+    state.notice = Some(notice);
     let is_wanted = state.recovery.wanted.take() == Some(view.current);
     takes::take_view(state, view);
     let place = at.unwrap_or(state.place());

@@ -59,11 +59,11 @@ fn is_written(layers: &mut Layers<State>) -> bool {
 /// The ids of the calls of a held reply that the agent does not have.
 pub(super) fn held_calls(state: &State) -> Vec<String> {
     let open = state.exchange.as_ref().filter(|open| open.is_seat);
-    let asked = open.and_then(|open| Some((open.asked?, open.seen.phase.hold()?)));
-    let (Some((asked, holding)), Some(session)) = (asked, state.session()) else {
+    let sent = open.and_then(|open| Some((open.sent?, open.seen.phase.hold()?)));
+    let (Some((sent, holding)), Some(session)) = (sent, state.session()) else {
         return Vec::new();
     };
-    let items = session.items.iter().skip(asked);
+    let items = session.items.iter().skip(sent);
     let calls = items.filter(|item| item.kind == Kind::Call);
     let ids = calls.filter_map(|call| session.call_id(call).ok());
     ids.filter(|id| !holding.has.calls.contains(id)).collect()
@@ -186,7 +186,7 @@ fn views(state: &mut State) {
         let words = "the agent sees its own request, the provider the take: T compares them";
         return state.say(words);
     }
-    if open.asked.is_none() {
+    if open.sent.is_none() {
         return state.say("not read yet: try again");
     }
     open.is_agents_view = !open.is_agents_view;

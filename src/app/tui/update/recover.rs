@@ -10,7 +10,7 @@ use crate::tui::recovery::changes::{changes_of, open_arguments};
 use crate::tui::recovery::forms::{
     ArgumentReading, Confirmation, Readings, ValueChoice, ValuesMenu, WordsForm, WrittenWords,
 };
-use crate::tui::recovery::offers::{Chosen, Group, OfferRow, OffersMenu};
+use crate::tui::recovery::offers::{Chosen, OfferGroup, OfferRow, OffersMenu};
 use crate::tui::recovery::proposal::{Proposal, ProposalVerdict, Proposed};
 use crate::tui::recovery::wording::{Worded, WordingEditor};
 use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
@@ -76,7 +76,7 @@ pub(super) fn offers(state: &mut State) {
                 .filter(|refusal| !refusal.is_question())
                 .map(|refusal| refusal.to_string()),
         });
-        Group {
+        OfferGroup {
             rule: finding.rule,
             severity: finding.severity,
             message: match is_waiting {
@@ -87,8 +87,8 @@ pub(super) fn offers(state: &mut State) {
             has_words: !is_waiting && lab::has_words(finding),
         }
     });
-    let groups: Vec<Group> = groups.collect();
-    let may_begin = |group: &Group| group.has_words || !group.offers.is_empty();
+    let groups: Vec<OfferGroup> = groups.collect();
+    let may_begin = |group: &OfferGroup| group.has_words || !group.offers.is_empty();
     if !groups.iter().any(may_begin) {
         let names_other = state.findings_here().iter().any(|it| it.related.is_some());
         return state.say(match names_other {
@@ -719,7 +719,7 @@ fn order(state: &mut State, planned: &Plan) {
             .map(|choice| choice.name.to_owned())
     });
     let is_worded = attempt.action.id == "inject-error";
-    let said = planned.edits.iter().find_map(|edit| match edit {
+    let answer = planned.edits.iter().find_map(|edit| match edit {
         Edit::Answer { text, .. } | Edit::Say { text, .. } => Some(text.clone()),
         _ => None,
     });
@@ -736,7 +736,7 @@ fn order(state: &mut State, planned: &Plan) {
             by: Author::Operator,
         },
         wording: is_worded.then(|| named.unwrap_or_else(|| "own".to_owned())),
-        words: said.or(attempt.words.filter(|words| !words.trim().is_empty())),
+        words: answer.or(attempt.words.filter(|words| !words.trim().is_empty())),
         notes: planned.notes.clone(),
         fallback: planned.result.clone(),
         outcome: TakeOutcome {

@@ -21,14 +21,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let width = usize::from(area.width);
     let hints = hints(state);
     let room = room(state, &hints, width);
-    let said = match long(state, room) {
+    let status = match long(state, room) {
         Some(message) => {
             super::message_above(frame, area, &message, theme.warning, theme);
             Vec::new()
         }
-        None => said(state, theme, room),
+        None => status(state, theme, room),
     };
-    popup::footer(frame, area, said, hints, theme);
+    popup::footer(frame, area, status, hints, theme);
 }
 
 /// How many rows [`draw`] takes above the footer.
@@ -158,7 +158,7 @@ fn offered(state: &State, menu: Option<&'static Binding>) -> Vec<&'static Bindin
 
 /// What is told, where it is longer than its room beside the keys.
 fn long(state: &State, room: usize) -> Option<SafeText> {
-    let told = match &state.notice {
+    let shown = match &state.notice {
         Some(notice) => SafeText::single_line(notice, LONGEST),
         // Its dialog shows it.
         None if state.has_overlay() => return None,
@@ -171,10 +171,10 @@ fn long(state: &State, room: usize) -> Option<SafeText> {
         }
         None => super::live::reason(state)?,
     };
-    (told.width() > room).then_some(told)
+    (shown.width() > room).then_some(shown)
 }
 
-fn said(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
+fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(" ")];
     let hits = state.hits.as_ref();
     let hit = hits.filter(|_| state.notice.is_none() || state.says_hit);

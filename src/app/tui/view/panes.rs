@@ -185,7 +185,7 @@ impl<'a> Painter<'a> {
             left.push(Span::styled(format!("{word} "), style));
         }
         let speaks = speaks_for(self.session, turn).unwrap_or_default();
-        left.extend(theme.spans(&self.said(speaks), theme.dim));
+        left.extend(theme.spans(&self.one_line(speaks), theme.dim));
         let mut right = self.policy(about.items());
         right.extend(counts(theme, count_turn(self.session, self.checked, turn)));
         Row {
@@ -204,7 +204,7 @@ impl<'a> Painter<'a> {
         let words = format!(" {:<9} ", kind.word());
         left.push(Span::styled(words, self.theme.kind(kind)));
         left.extend(self.note(index));
-        left.extend(self.theme.spans(&self.said(index), self.theme.text));
+        left.extend(self.theme.spans(&self.one_line(index), self.theme.text));
         Row {
             left,
             right: Vec::new(),
@@ -313,18 +313,18 @@ impl<'a> Painter<'a> {
     }
 
     /// What an item says in one line: `Read(src/lib.rs)`, the beginning of a message.
-    fn said(&self, index: usize) -> SafeText {
+    fn one_line(&self, index: usize) -> SafeText {
         let (tool, preview) = (tool_of(self.session, index), self.preview(index));
         let is_call = self.session.items.get(index).is_some_and(is_call);
         if tool.is_empty() {
             return preview;
         }
-        let mut said = SafeText::single_line(&display_name(tool), TOOL);
+        let mut one_line = SafeText::single_line(&display_name(tool), TOOL);
         let (before, after) = if is_call { ("(", ")") } else { (" ", "") };
-        said.push(&SafeText::from_static(before));
-        said.push(&preview);
-        said.push(&SafeText::from_static(after));
-        said
+        one_line.push(&SafeText::from_static(before));
+        one_line.push(&preview);
+        one_line.push(&SafeText::from_static(after));
+        one_line
     }
 
     /// The beginning of what an item says.

@@ -36,7 +36,7 @@ impl Story {
 
     /// An agent on which one fault is tried, and which asks as `control` did.
     fn campaign(trial: ChaosTrial, control: Self) -> Self {
-        Self::of(InjectionPlan::One(trial, control.course.asked))
+        Self::of(InjectionPlan::One(trial, control.course.requested))
     }
 
     fn control(ask: impl FnOnce(&mut Self)) -> Self {
@@ -51,7 +51,7 @@ impl Story {
             is_retry: self.says_retry,
             at_ms: self.now_ms,
         };
-        let asked = self.course.asked(request, sent);
+        let asked = self.course.requested(request, sent);
         self.conversation = asked.conversation;
         let fault = asked.order.as_ref().map(|order| order.trial.fault.id);
         self.order = asked.order;

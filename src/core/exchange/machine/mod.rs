@@ -18,9 +18,9 @@
 //! | anything else | the operator cuts it | the client's connection is broken off |
 //!
 //! Whoever drives it keeps three promises: effects are carried out in their order before the next event; each
-//! [`ExchangeEffect::Judge`] is followed by one [`Event::Judged`], each [`ExchangeEffect::Hold`] by one [`Event::Decided`] at
-//! most (a cut may come at any time); nothing is handed in after [`ExchangeEffect::Ended`]. It keeps one: the client's
-//! stream never ends well unless its reply did, or somebody decided so.
+//! [`ExchangeEffect::Judge`] is followed by one [`Event::Judged`], each [`ExchangeEffect::Hold`] by one
+//! [`Event::Decided`] at most (a cut may come at any time); nothing is handed in after [`ExchangeEffect::Ended`].
+//! It keeps one: the client's stream never ends well unless its reply did, or somebody decided so.
 
 use super::client::Client;
 use super::gate::Gate;

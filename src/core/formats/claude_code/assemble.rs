@@ -2,7 +2,7 @@
 //! and each abandoned branch.
 
 use super::FORMAT;
-use super::graph::{Branch, Branches, Graph, Role};
+use super::graph::{Branch, Branches, EntryRole, Graph};
 use crate::formats::Contents;
 use crate::session::{
     Fact, Flags, Fragment, Item, Keyed, Kind, Record, RecordLink, Session, Source, SourceError,
@@ -88,7 +88,7 @@ impl Builder<'_> {
         if session.items.is_empty() {
             return;
         }
-        session.active = branch.role == Role::Active;
+        session.active = branch.role == EntryRole::Active;
         session.label = branch.role.label(self.sessions.len());
         session.records = self.records.clone();
         session.names = self.names.clone();

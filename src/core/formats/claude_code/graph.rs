@@ -16,12 +16,12 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Branch {
     pub(super) records: Vec<u32>,
     /// What it is to the conversation.
-    pub(super) role: Role,
+    pub(super) role: EntryRole,
 }
 
 /// What a branch is to the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum EntryRole {
     Active,
     /// The work of a sub-agent.
     SideChain,
@@ -31,7 +31,7 @@ pub(super) enum Role {
     Repeated,
 }
 
-impl Role {
+impl EntryRole {
     /// What tells a branch from the other sessions of the file.
     pub(super) fn label(self, number: usize) -> String {
         match self {
@@ -90,9 +90,9 @@ impl<'a> Graph<'a> {
         let repeated = graph.resolve();
         let chain = graph.chain();
         let active = graph.with_siblings(&chain, &repeated);
-        graph.add(Role::Active, active);
+        graph.add(EntryRole::Active, active);
         graph.add_others(&repeated);
-        graph.add(Role::Repeated, repeated.ones());
+        graph.add(EntryRole::Repeated, repeated.ones());
         Branches {
             list: graph.branches,
             problems: graph.problems,
@@ -271,7 +271,7 @@ impl<'a> Graph<'a> {
         &self.fragment.items[first as usize..end as usize]
     }
 
-    fn add(&mut self, role: Role, records: Vec<usize>) {
+    fn add(&mut self, role: EntryRole, records: Vec<usize>) {
         let place = Place::Branch(index_number(self.branches.len()));
         for record in &records {
             self.places[*record] = place;
@@ -329,9 +329,9 @@ impl<'a> Graph<'a> {
         for (root, records) in groups {
             let is_side = self.links()[root].flags.has(LinkFlags::SIDE);
             let role = if is_side {
-                Role::SideChain
+                EntryRole::SideChain
             } else {
-                Role::Abandoned
+                EntryRole::Abandoned
             };
             self.add(role, records);
         }

@@ -21,7 +21,6 @@ pub enum AgentProgram {
 /// What a session that is written is called, and where and when it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
-    /// A UUID.
     pub id: String,
     /// The folder that the agent works in.
     pub folder: String,
@@ -185,7 +184,7 @@ impl AgentProgram {
     }
 
     /// The tool that does what a tool of another agent's recording did.
-    pub(super) fn tool(self, format: &str, name: &str) -> Option<AgentTool> {
+    pub(super) fn tool(self, format: &str, name: &str) -> Option<EquivalentTool> {
         let recorded = Self::of_format(format).filter(|recorded| *recorded != self)?;
         let words = |row: &[&'static str; 5], agent: Self| {
             let words = row[agent as usize].split(' ');
@@ -197,7 +196,7 @@ impl AgentProgram {
         let is_row = |from: &[&str], to: &[&str]| has_name(from[0], name) && !to[0].is_empty();
         let [from, to] = rows.find(|[from, to]| is_row(from, to))?;
         let keys = from[1..].iter().copied().zip(to[1..].iter().copied());
-        Some(AgentTool {
+        Some(EquivalentTool {
             name: written(to[0]),
             keys: keys.collect(),
         })
@@ -205,7 +204,7 @@ impl AgentProgram {
 }
 
 /// A tool of the target that does what a tool of the recording did.
-pub(super) struct AgentTool {
+pub(super) struct EquivalentTool {
     pub(super) name: &'static str,
     /// The recorded names of the arguments, with those of the target.
     keys: Vec<(&'static str, &'static str)>,
@@ -219,7 +218,7 @@ pub(super) struct AgentArguments {
     pub(super) unknown: Vec<String>,
 }
 
-impl AgentTool {
+impl EquivalentTool {
     pub(super) fn arguments(&self, json: &str) -> AgentArguments {
         let object = Object::read(json);
         let (mut renamed, mut unknown) = (Object::default(), Vec::new());
@@ -270,8 +269,8 @@ fn command_line(words: &str) -> String {
 const NONE: &str = "-";
 
 /// Tools that several agents have, a row each: in the order of [`AgentProgram::ALL`] the name and then the arguments,
-/// those of one place in a row with one meaning; `a|b` where other versions say b. The first row of a tool is the one that
-/// is written.
+/// those of one place in a row with one meaning; `a|b` where other versions say b. The first row of a tool is the
+/// one that is written.
 const TOOLS: [[&str; 5]; 12] = [
     [
         "Bash command description timeout",

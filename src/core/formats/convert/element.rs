@@ -114,7 +114,7 @@ impl Conversion<'_> {
                 Part::Image(url) if takes_images && takes(url) => return true,
                 Part::Image(_) => LossKind::part("image"),
                 Part::Other(of_type) => LossKind::part(of_type),
-                said if takes_blanks || !said.text().unwrap_or_default().trim().is_empty() => {
+                part if takes_blanks || !part.text().unwrap_or_default().trim().is_empty() => {
                     return true;
                 }
                 // An output may say nothing.

@@ -118,8 +118,8 @@ fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<Vec<u8>>, 
         if let Some(key) = facts.calls_key.filter(|_| facts.has_blocks) {
             element = format!(r#"{{"role":"user","{key}":[{element}]}}"#);
         }
-        let said = items_of(conversion.to, &element).items;
-        if !said.iter().any(|item| item.flags.has(Flags::ERROR)) {
+        let written = items_of(conversion.to, &element).items;
+        if !written.iter().any(|item| item.flags.has(Flags::ERROR)) {
             conversion.lose(index, LossKind::ErrorMark);
         }
     }

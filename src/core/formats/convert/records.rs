@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::iter;
 
 /// Writes the records of a session.
-pub(super) trait Records {
+pub(super) trait RecordWriter {
     /// What comes before the first message.
     fn open(&mut self) -> String;
 
-    /// A message as the provider gets it, where the agent keeps these; with the times of its blocks where it is of blocks.
+    /// A message as the provider gets it, where the agent keeps these; with the times of its blocks where
+    /// it is of blocks.
     fn message(&mut self, _json: &str, _times: &[u64]) -> String {
         String::new()
     }
@@ -35,7 +36,7 @@ pub(super) fn records<'a>(
     new: &'a NewSession,
     model: Option<&str>,
     first: Option<u64>,
-) -> Box<dyn Records + 'a> {
+) -> Box<dyn RecordWriter + 'a> {
     let head = Head {
         new,
         model: quoted(model.unwrap_or("unknown")),
@@ -95,7 +96,7 @@ impl Head<'_> {
 /// A line for each message, linked to the one before; an output has a line of its own.
 struct ClaudeCode<'a>(Head<'a>);
 
-impl Records for ClaudeCode<'_> {
+impl RecordWriter for ClaudeCode<'_> {
     fn open(&mut self) -> String {
         String::new()
     }
@@ -148,7 +149,7 @@ impl ClaudeCode<'_> {
 /// A line for each item. What the screen shows are events, and a session without one of the user is not listed.
 struct Codex<'a>(Head<'a>);
 
-impl Records for Codex<'_> {
+impl RecordWriter for Codex<'_> {
     fn open(&mut self) -> String {
         let (id, folder, time) = (&self.0.new.id, self.0.folder(), self.0.time());
         let meta = format!(
@@ -197,7 +198,7 @@ struct Pi<'a> {
     names: HashMap<String, String>,
 }
 
-impl Records for Pi<'_> {
+impl RecordWriter for Pi<'_> {
     fn open(&mut self) -> String {
         let (id, folder, time) = (&self.head.new.id, self.head.folder(), self.head.time());
         line(&format!(
@@ -314,7 +315,7 @@ struct GeminiCli<'a> {
     reply: Option<Reply>,
 }
 
-impl Records for GeminiCli<'_> {
+impl RecordWriter for GeminiCli<'_> {
     fn open(&mut self) -> String {
         let (id, time) = (&self.head.new.id, self.head.time());
         let header = line(&format!(
@@ -412,7 +413,7 @@ const TITLE: usize = 60;
 const NO_TOKENS: &str =
     r#""cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#;
 
-impl Records for Opencode<'_> {
+impl RecordWriter for Opencode<'_> {
     fn open(&mut self) -> String {
         r#"{"messages":["#.to_owned()
     }

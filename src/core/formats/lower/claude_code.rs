@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Lines that were added, to be joined with those that are there.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct AddedLines {
     /// By the record after which they stand: the id of the line that was added last, and the one that follows
     /// it in the chain.
     added: BTreeMap<u32, Added>,
@@ -50,7 +50,7 @@ const SHARED: [&str; 8] = [
     "slug",
 ];
 
-impl Lines {
+impl AddedLines {
     /// The line for a message that comes after the line of an item.
     pub(super) fn put(
         &mut self,

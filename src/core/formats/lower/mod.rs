@@ -19,7 +19,7 @@ use crate::session::{
     Dialect, Edit, Family, Item, Kind, MessageRole, Patch, Session, Span, Splice,
 };
 use crate::wire::write::{Member, draft_output, members_at};
-use claude_code::Lines;
+use claude_code::AddedLines;
 use edits::{dropped_by, in_call_order, reply_end, without_conflict};
 use list::{ListEdits, insertion, splice_list};
 pub use native::{EditedRows, NativeEdits, native_edits};
@@ -44,7 +44,7 @@ pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWri
         begun: BTreeMap::new(),
         filled: BTreeMap::new(),
         splices: Vec::new(),
-        lines: Lines::default(),
+        lines: AddedLines::default(),
         reply: None,
         is_linked: LINKED.contains(&session.format),
     };
@@ -85,7 +85,7 @@ struct Lowering<'a> {
     /// Blocks for messages that say nothing, by where their content is.
     filled: BTreeMap<(u64, u64), Vec<String>>,
     splices: Vec<Splice>,
-    lines: Lines,
+    lines: AddedLines,
     /// The items from a call to the end of its reply and the outputs after it, as they were walked last, and
     /// the last that stays.
     reply: Option<(Range<u32>, u32)>,

@@ -1,5 +1,6 @@
 //! Formats that spell a history in their own way: an edit changes the records of the file that the items were made
-//! of. An item is found by its call id in the record that it was read from, so that only calls and outputs can be edited.
+//! of. An item is found by its call id in the record that it was read from, so that only calls and
+//! outputs can be edited.
 
 mod rewrite;
 mod writers;
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use writers::{
-    AiSdk, Answer, Copilot, GeminiCli, Goose, Hermes, LangChain, OpenClaw, Opencode, Pi,
+    AiSdk, Copilot, GeminiCli, Goose, Hermes, LangChain, OpenClaw, Opencode, OutputTexts, Pi,
     PydanticAi, WriteNative,
 };
 
@@ -554,7 +555,7 @@ impl NativeLowering<'_> {
         let object = Object::read(&json);
         let mut ids = self.native.ids.iter();
         let id = ids.find_map(|key| object.get(key).filter(|id| id.starts_with('"')));
-        let answer = Answer {
+        let answer = OutputTexts {
             id: id.unwrap_or("\"\""),
             name,
             text: quoted(text),
@@ -687,8 +688,8 @@ impl NativeLowering<'_> {
         Ok(!beside.any(stays))
     }
 
-    /// The same where several records begin on the line of the item. An output shares its record with the other elements
-    /// of its list, a call with what the model says around it and with the calls whose ids are in it.
+    /// The same where several records begin on the line of the item. An output shares its record with the other
+    /// elements of its list, a call with what the model says around it and with the calls whose ids are in it.
     fn is_alone_among(&mut self, index: u32) -> Result<bool, CannotWrite> {
         let found = self.find(index)?;
         let record = self.text_of(found.record)?;

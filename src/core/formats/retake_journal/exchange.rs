@@ -2,12 +2,12 @@
 //! the agent got instead.
 //!
 //! `{"type":"exchange","id":7,"dialect":"chat","model":..,"request":{..},"response":{..},"told":{..},"incomplete":true,"failures":[..]}`;
-//! A request that continues the one of exchange 6 may be `"continues":{"exchange":6,"before":1800,"elements":[..],"after":200}`
-//! instead: the first 1,800 bytes of that request, these elements, its last 200 bytes.
-//! `response` is an error body where the provider refused, and `response_text` what is no JSON. A `held` or
-//! `began` entry has the same members as far as they are known, and `notice`, a sentence for the reader who
-//! finds no `exchange` after it. The members that are only reported (times, headers, status, ...) are in
-//! `exchange::entry`, which writes them.
+//! A request that continues the one of exchange 6 may be
+//! `"continues":{"exchange":6,"before":1800,"elements":[..],"after":200}` instead: the first 1,800 bytes of that
+//! request, these elements, its last 200 bytes. `response` is an error body where the provider refused, and
+//! `response_text` what is no JSON. A `held` or `began` entry has the same members as far as they are known, and
+//! `notice`, a sentence for the reader who finds no `exchange` after it. The members that are only reported (times,
+//! headers, status, ...) are in `exchange::entry`, which writes them.
 
 use super::super::body;
 use crate::json::{Cursor, JsonError, display_text};

@@ -219,9 +219,9 @@ pub fn seal_header(header: &str) -> String {
 /// Whether the checksum of a first line (without its line feed) fits; `None` where it has none.
 pub fn unsealed(line: &str) -> Option<bool> {
     let end = line.rfind(CHECKSUM)?;
-    let said = line[end + CHECKSUM.len()..].strip_suffix("\"}");
+    let checksum = line[end + CHECKSUM.len()..].strip_suffix("\"}");
     let expected = format!("{:08x}", crc32fast::hash(&line.as_bytes()[..end]));
-    Some(said == Some(expected.as_str()))
+    Some(checksum == Some(expected.as_str()))
 }
 
 /// One line with its line feed; `entry` is the JSON of one object without line feeds.

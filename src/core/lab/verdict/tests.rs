@@ -64,7 +64,7 @@ fn a_rate_is_reached_once_its_whole_interval_reaches_it() {
     assert_eq!(verdict, Holds);
     assert_eq!(
         sentence,
-        "nearest corrects 38 of 40: 95.0 % (95 %: 83.5 % to 98.6 %); at least 83.0 % is asked for"
+        "nearest corrects 38 of 40: 95.0 % (95 %: 83.5 % to 98.6 %); at least 83.0 % is required"
     );
     let (verdict, sentence) = told(counts, at_least(0.9));
     assert_eq!(verdict, Undecided);
@@ -160,7 +160,7 @@ fn an_assertion_about_what_is_not_tried_is_a_fault() {
     };
     assert_eq!(
         fault(model),
-        "no model `huge` is asked; there are large, small"
+        "the spec asks no model `huge`; there are large, small"
     );
     let together = AssertionFault::NeverTogether {
         one: "nearest".to_owned(),

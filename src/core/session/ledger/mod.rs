@@ -92,7 +92,6 @@ pub struct Ledger {
     failed: HashMap<CallKey, (Option<CallFailure>, String)>,
     supplied: HashSet<CallKey>,
     rejected: HashSet<CallKey>,
-    /// When it began.
     began: Option<u64>,
     /// When tools ran; those that have not ended have no end.
     tool_times: HashMap<CallKey, (u64, Option<u64>)>,
@@ -258,8 +257,8 @@ impl Ledger {
         }
     }
 
-    /// Applies an event that happened with these takes at a time in milliseconds since 1970, 0 where none is known: what
-    /// it brings is the next growth of its take.
+    /// Applies an event that happened with these takes at a time in milliseconds since 1970, 0 where none is known:
+    /// what it brings is the next growth of its take.
     pub fn apply_beside(&mut self, event: &LedgerEvent, takes: &Takes, time: u64) {
         self.apply(event);
         let at = Some(time).filter(|time| *time > 0);

@@ -88,7 +88,6 @@ pub struct AnchoredSplice {
     /// The place when it was made.
     #[serde(with = "super::spelling::span")]
     at: Span,
-    /// The replacement.
     #[serde(with = "super::spelling::shared")]
     with: Arc<Vec<u8>>,
     /// The digest of the bytes that it removes.

@@ -10,8 +10,8 @@ use super::chat;
 use super::codec::{Codec, InsertedCalls, TextDelta, blocks_with_calls, content, id_member};
 use super::edit::has_member;
 use super::facts::{
-    CallIds, Facts, Family as Wire, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
-    ServerState,
+    CallIds, Facts, Family as Wire, IdsNeeded, NameRules, OutputPlacement, Repeats, RequestUnit,
+    Schemas, ServerState,
 };
 use super::faults::ShapeFault;
 use super::fields::Fields;
@@ -69,7 +69,7 @@ pub(crate) const FACTS: Facts = Facts {
     ],
     output_counts: &["output_tokens"],
     total_count: None,
-    names: Names {
+    names: NameRules {
         longest: 128,
         extra: b"",
     },
@@ -90,7 +90,7 @@ pub(crate) const FACTS: Facts = Facts {
         needed: IdsNeeded::Both,
         repeats: Repeats::None,
     },
-    placement: Placement::FirstInNextMessage,
+    placement: OutputPlacement::FirstInNextMessage,
     refuses_repeated_tools: true,
     object_arguments: true,
     needs_arguments: true,

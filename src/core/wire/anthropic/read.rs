@@ -2,7 +2,7 @@
 
 use crate::json::{Cursor, JsonError};
 use crate::session::{Dialect, Family, Flags, Fragment, Kind, NameId, Span};
-use crate::wire::blocks::{self, Message};
+use crate::wire::blocks::{self, BlockMessage};
 use crate::wire::faults::{self, ShapeFault, first_byte, is_blank, is_empty_list, is_id_byte};
 use crate::wire::fields::{Fields, call_id_within, role_kind};
 
@@ -11,7 +11,7 @@ pub fn read_message<'a>(
     cursor: &mut Cursor<'a>,
     base: u64,
     out: &mut Fragment,
-) -> Result<Message<'a>, JsonError> {
+) -> Result<BlockMessage<'a>, JsonError> {
     let list = (Dialect::Anthropic, &b"content"[..]);
     blocks::read_message(cursor, base, out, list, read_content, role_kind)
 }

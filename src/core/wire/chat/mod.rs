@@ -10,8 +10,8 @@ use super::codec::{
 };
 use super::edit::set_member;
 use super::facts::{
-    CallIds, Facts, Family as Wire, IdsNeeded, Names, Placement, Repeats, RequestUnit, Schemas,
-    ServerState,
+    CallIds, Facts, Family as Wire, IdsNeeded, NameRules, OutputPlacement, Repeats, RequestUnit,
+    Schemas, ServerState,
 };
 use super::faults::ShapeFault;
 use super::fields::Fields;
@@ -82,7 +82,7 @@ pub(crate) const FACTS: Facts = Facts {
     output_counts: &["completion_tokens"],
     total_count: Some("total_tokens"),
     // `FunctionObject`
-    names: Names {
+    names: NameRules {
         longest: 64,
         extra: b"",
     },
@@ -103,7 +103,7 @@ pub(crate) const FACTS: Facts = Facts {
         needed: IdsNeeded::Both,
         repeats: Repeats::Answered,
     },
-    placement: Placement::BehindMessage,
+    placement: OutputPlacement::BehindMessage,
     refuses_repeated_tools: false,
     object_arguments: false,
     needs_arguments: false,

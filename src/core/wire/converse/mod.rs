@@ -11,8 +11,8 @@ use super::codec::{
     Codec, InsertedCalls, TextDelta, blocks_with_calls, id_member, named, schema_name,
 };
 use super::facts::{
-    CallIds, Facts, Family as Wire, IdsNeeded, Methods, Names, Placement, Repeats, RequestUnit,
-    Schemas,
+    CallIds, Facts, Family as Wire, IdsNeeded, Methods, NameRules, OutputPlacement, Repeats,
+    RequestUnit, Schemas,
 };
 use super::faults::ShapeFault;
 use super::fields::Fields;
@@ -93,7 +93,7 @@ pub(crate) const FACTS: Facts = Facts {
     output_counts: &["outputTokens"],
     total_count: Some("totalTokens"),
     // `ToolName`
-    names: Names {
+    names: NameRules {
         longest: 64,
         extra: b"",
     },
@@ -113,7 +113,7 @@ pub(crate) const FACTS: Facts = Facts {
         needed: IdsNeeded::Both,
         repeats: Repeats::Answered,
     },
-    placement: Placement::NextTurn,
+    placement: OutputPlacement::NextTurn,
     refuses_repeated_tools: true,
     object_arguments: true,
     needs_arguments: true,

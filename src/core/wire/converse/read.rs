@@ -2,7 +2,7 @@
 
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Dialect, Family, Flags, Fragment, Kind, NameId, Span};
-use crate::wire::blocks::{self, Message};
+use crate::wire::blocks::{self, BlockMessage};
 use crate::wire::faults::{self, ShapeFault, first_byte, is_blank, is_longer};
 use crate::wire::fields::{call_id_within, role_kind};
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub fn read_message<'a>(
     cursor: &mut Cursor<'a>,
     base: u64,
     out: &mut Fragment,
-) -> Result<Message<'a>, JsonError> {
+) -> Result<BlockMessage<'a>, JsonError> {
     let read_blocks = |cursor: &mut Cursor<'a>, base, out: &mut Fragment| {
         cursor.array(|cursor| read_block(cursor, base, out))
     };

@@ -12,8 +12,8 @@ use super::codec::{
 };
 use super::edit::has_member;
 use super::facts::{
-    CallIds, Facts, Family as Wire, IdsNeeded, Methods, Names, Placement, Repeats, RequestUnit,
-    Schemas,
+    CallIds, Facts, Family as Wire, IdsNeeded, Methods, NameRules, OutputPlacement, Repeats,
+    RequestUnit, Schemas,
 };
 use super::faults::ShapeFault;
 use super::fields::Fields;
@@ -100,7 +100,7 @@ pub(crate) const FACTS: Facts = Facts {
     input_counts: &["promptTokenCount", "toolUsePromptTokenCount"],
     output_counts: &["candidatesTokenCount", "thoughtsTokenCount"],
     total_count: Some("totalTokenCount"),
-    names: Names {
+    names: NameRules {
         longest: 64,
         extra: b".:",
     },
@@ -120,7 +120,7 @@ pub(crate) const FACTS: Facts = Facts {
         needed: IdsNeeded::Neither,
         repeats: Repeats::All,
     },
-    placement: Placement::NextTurn,
+    placement: OutputPlacement::NextTurn,
     refuses_repeated_tools: true,
     object_arguments: true,
     names_outputs: true,

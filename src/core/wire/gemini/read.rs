@@ -2,7 +2,7 @@
 
 use crate::json::{Cursor, JsonError, display_text};
 use crate::session::{Dialect, Family, Flags, Fragment, Kind, NameId, Span};
-use crate::wire::blocks::{self, Message};
+use crate::wire::blocks::{self, BlockMessage};
 use crate::wire::faults::{self, ShapeFault, first_byte};
 use crate::wire::fields::call_id_within;
 use std::ops::Range;
@@ -12,7 +12,7 @@ pub fn read_content<'a>(
     cursor: &mut Cursor<'a>,
     base: u64,
     out: &mut Fragment,
-) -> Result<Message<'a>, JsonError> {
+) -> Result<BlockMessage<'a>, JsonError> {
     let read_parts = |cursor: &mut Cursor<'a>, base, out: &mut Fragment| {
         cursor.array(|cursor| read_part(cursor, base, out))
     };

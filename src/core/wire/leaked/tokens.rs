@@ -100,10 +100,10 @@ fn harmony(rest: &str) -> Option<Found<'_>> {
     let head = HARMONY.as_ref()?.captures(rest)?;
     let (whole, tool) = (head.get(0)?, head.get(1)?);
     let mut found = object(rest, tool.as_str(), "harmony channel", &rest[whole.end()..])?;
-    let behind = &rest[found.length..];
+    let after = &rest[found.length..];
     found.length += ["<|call|>", "<|end|>"]
         .into_iter()
-        .find(|end| behind.starts_with(end))
+        .find(|end| after.starts_with(end))
         .map_or(0, str::len);
     Some(found)
 }
@@ -116,10 +116,10 @@ fn deepseek(rest: &str) -> Option<Found<'_>> {
         .unwrap_or(rest)
         .trim_start();
     let inside = inside.strip_prefix("<｜tool▁call▁begin｜>")?;
-    let (first, behind) = inside.split_once("<｜tool▁sep｜>")?;
+    let (first, after) = inside.split_once("<｜tool▁sep｜>")?;
     let (tool, arguments) = match first.trim() {
-        "function" => behind.split_once('\n')?,
-        tool => (tool, behind),
+        "function" => after.split_once('\n')?,
+        tool => (tool, after),
     };
     let arguments = arguments.trim_start();
     let json = arguments
@@ -135,10 +135,10 @@ fn deepseek(rest: &str) -> Option<Found<'_>> {
         return None;
     }
     found.length += at + END.len();
-    let behind = &rest[found.length..];
-    let last = behind.trim_start();
+    let after = &rest[found.length..];
+    let last = after.trim_start();
     if last.starts_with(END_OF_ALL) {
-        found.length += behind.len() - last.len() + END_OF_ALL.len();
+        found.length += after.len() - last.len() + END_OF_ALL.len();
     }
     Some(found)
 }
@@ -155,12 +155,12 @@ fn llama(rest: &str) -> Option<Found<'_>> {
             ..found
         });
     }
-    let (tool, behind) = inside.split_once(".call(")?;
-    let end = behind.find(')')?;
+    let (tool, after) = inside.split_once(".call(")?;
+    let end = after.find(')')?;
     is_name(tool).then_some(Found {
         tool,
         form: FORM,
-        length: rest.len() - behind.len() + end + 1,
+        length: rest.len() - after.len() + end + 1,
         arguments: Written::Code,
     })
 }

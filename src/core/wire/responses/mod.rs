@@ -10,7 +10,7 @@ use super::chat;
 use super::codec::{Codec, InsertedCalls, TextDelta, content, id_member, schema_name, typed_text};
 use super::edit::has_member;
 use super::facts::{
-    CallIds, Facts, IdsNeeded, Names, Placement, Repeats, RequestUnit, ServerState,
+    CallIds, Facts, IdsNeeded, NameRules, OutputPlacement, Repeats, RequestUnit, ServerState,
 };
 use super::faults::ShapeFault;
 use super::fields::Fields;
@@ -57,7 +57,7 @@ pub(crate) const FACTS: Facts = Facts {
     input_counts: &["input_tokens"],
     output_counts: &["output_tokens"],
     // `FunctionToolParam`
-    names: Names {
+    names: NameRules {
         longest: 128,
         extra: b"",
     },
@@ -68,7 +68,7 @@ pub(crate) const FACTS: Facts = Facts {
         needed: IdsNeeded::Call,
         repeats: Repeats::AnsweredOrSame,
     },
-    placement: Placement::Behind,
+    placement: OutputPlacement::Behind,
     images_in_outputs: true,
     marks_refusals: false,
     made_custom_calls: true,
@@ -122,7 +122,7 @@ impl Codec for Responses {
                 .filter_map(|part| match part {
                     Part::Call(call) => Some(call_item(call)),
                     Part::Result(result) => Some(output_item(result)),
-                    said => said.text().map(|text| message(quoted(text))),
+                    part => part.text().map(|text| message(quoted(text))),
                 })
                 .collect(),
             Role::System | Role::Developer | Role::User => {

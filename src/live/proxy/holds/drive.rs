@@ -322,7 +322,6 @@ pub(crate) struct AdmissionError;
 
 // One exchange that is held: its one decision, and the inputs of its run.
 
-/// Receives the decision.
 pub(crate) type Decided = Box<dyn FnOnce(HoldOutcome) + Send>;
 /// Receives what a hold reports before it is decided.
 pub(crate) type OnUpdate = Box<dyn Fn(HoldUpdate) + Send + Sync>;
@@ -354,7 +353,6 @@ pub(crate) enum HoldInput {
     Close,
     /// The screen wants the run.
     HandOver(Sender<Active>),
-    /// The proxy ends.
     Stop,
 }
 
@@ -433,7 +431,8 @@ impl Hold {
 // The handle of whoever watches a held exchange: its run, as any live run, until the exchange is decided or
 // the handle is dropped.
 
-/// A held run that somebody watches. Dropped before anything is decided, it leaves the exchange held; the store of its journal is to be dropped before.
+/// A held run that somebody watches. Dropped before anything is decided, it leaves the exchange held; the store of
+/// its journal is to be dropped before.
 pub struct HoldHandle {
     holds: Arc<Holds>,
     hold: Arc<Hold>,

@@ -47,8 +47,8 @@ impl Work {
             if let Some(rope) = &check.rope {
                 mark_resolved(session, rope, &mut findings);
             }
-            if let Some(said) = &check.refusal {
-                add_refusal(&document.recording, said, &mut findings)?;
+            if let Some(refusal) = &check.refusal {
+                add_refusal(&document.recording, refusal, &mut findings)?;
             }
             add(&mut tally, &findings);
             self.tell(Report::Checked {

@@ -225,9 +225,9 @@ impl Work {
             live.session = session as usize;
         }
         self.on_run(|run, bench| {
-            let asked = bench.recording().sessions.get(session as usize);
-            let asked = asked.map_or(0, |session| session.items.len());
-            self.tell(Report::Asked(asked));
+            let count = bench.recording().sessions.get(session as usize);
+            let count = count.map_or(0, |session| session.items.len());
+            self.tell(Report::Asked(count));
             run.start(bench, session, from)
         })
     }

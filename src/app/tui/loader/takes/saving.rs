@@ -149,14 +149,14 @@ impl Work {
         let history = shown.and_then(|document| document.recording.sessions.get(session));
         let saved = match (dialect, AgentProgram::named(format), form) {
             (Some(to), _, _) => save_history(history, to, &path)
-                .and_then(|said| with_tools(said, history, 0, &path)),
+                .and_then(|notice| with_tools(notice, history, 0, &path)),
             (None, Some(agent), _) => save_session(history, agent, &path),
             (None, None, Some(form)) => self.save_page(bench, id, session, form, &path),
             (None, None, None) => save_own(bench, id, &path)
-                .and_then(|said| with_tools(said, history, session, &path)),
+                .and_then(|notice| with_tools(notice, history, session, &path)),
         };
         match saved {
-            Ok(said) => Report::Saved(said),
+            Ok(notice) => Report::Saved(notice),
             Err(reason) => Report::TakesRefused(reason),
         }
     }
@@ -262,35 +262,35 @@ fn save_own(bench: &mut TakeStore, id: TakeId, path: &Path) -> Result<String, St
 
 /// Writes the tools of a saved session beside it, where it would be judged without them; gives what is said of both.
 fn with_tools(
-    said: String,
+    notice: String,
     history: Option<&Session>,
     session: usize,
     saved: &Path,
 ) -> Result<String, String> {
     let Some(history) = history.filter(|history| history.contract.tools_known()) else {
-        return Ok(said);
+        return Ok(notice);
     };
     let read = read_path(saved, &ReadOptions::default()).map_err(|error| error.to_string())?;
     let read = read.sessions.get(session);
     if read.is_some_and(|session| session.contract.tools_known()) {
-        return Ok(said);
+        return Ok(notice);
     }
     let tools = history.contract.tools_at(index_number(history.items.len()));
     let found = tools_beside(saved);
     if let Some((found, _)) = found.filter(|(_, found)| found.iter().eq(tools.iter().copied())) {
         let name = found.file_name().unwrap_or_default();
-        return Ok(format!("{said}; its tools are in {}", name.display()));
+        return Ok(format!("{notice}; its tools are in {}", name.display()));
     }
     let path = tools_path(saved);
     if path.exists() {
         let path = path.display();
-        return Ok(format!("{said} without its tools: {path} has others"));
+        return Ok(format!("{notice} without its tools: {path} has others"));
     }
     let text = tools_text(&tools);
     let written = replace(&path, Backup::None, |out| out.write_all(text.as_bytes()));
     let written = written.map_err(|error| error.to_string())?;
     let name = written.path.file_name().unwrap_or_default();
-    Ok(format!("{said}, its tools as {}", name.display()))
+    Ok(format!("{notice}, its tools as {}", name.display()))
 }
 
 /// Why there is nothing to convert.
@@ -405,11 +405,11 @@ fn losses(session: &Session, convert: Convert<'_, SourceError>) -> Vec<String> {
             None => counted.push((words, 1)),
         }
     }
-    let told = counted.into_iter().map(|(words, count)| match count {
+    let parts = counted.into_iter().map(|(words, count)| match count {
         1 => words,
         count => format!("{words} ({count} times)"),
     });
-    told.collect()
+    parts.collect()
 }
 
 /// `~` for the home folder, as shells read it.

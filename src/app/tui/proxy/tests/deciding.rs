@@ -247,7 +247,7 @@ fn b2_the_client_that_leaves_leaves_nothing_to_decide() {
 fn what_the_agent_has_of_a_held_reply_is_told_from_what_it_has_not() {
     let mut desk = Desk::on_a_hold();
     let provider = desk.items();
-    let asked = desk.state.exchange.as_ref().unwrap().asked.unwrap();
+    let asked = desk.state.exchange.as_ref().unwrap().sent.unwrap();
     desk.press("v").sees("what the agent has so far");
     assert_eq!(
         desk.items(),

@@ -30,7 +30,6 @@ pub struct WordsSetup {
     pub title: String,
     /// What the text is for and what it has to satisfy, or what it answers.
     pub above: Vec<Line>,
-    /// The initial text.
     pub text: String,
     /// A question beside the text, and its answer so far; `None` where there is none.
     pub question: Option<(&'static str, bool)>,

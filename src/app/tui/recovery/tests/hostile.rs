@@ -4,7 +4,7 @@ use super::fixture::cells;
 use crate::tui::layer::Layer as _;
 use crate::tui::recovery::comparison::{Comparison, ItemText, TakeSide};
 use crate::tui::recovery::forms::{ArgumentReading, Confirmation, Readings, WordsForm, WordsSetup};
-use crate::tui::recovery::offers::{Group, OfferRow, OffersMenu};
+use crate::tui::recovery::offers::{OfferGroup, OfferRow, OffersMenu};
 use crate::tui::recovery::proposal::{Fate, Proposal, Proposed, ProposedChange};
 use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
 use crate::tui::recovery::takes::TakeTree;
@@ -58,7 +58,7 @@ fn faces(text: &str) -> Vec<View> {
         ..WordsSetup::for_purpose(own(), text, own())
     });
     form.complain(text);
-    let menu = OffersMenu::new(vec![Group {
+    let menu = OffersMenu::new(vec![OfferGroup {
         rule: RULES[0],
         severity: Severity::Error,
         message: own(),

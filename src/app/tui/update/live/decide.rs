@@ -81,9 +81,9 @@ pub(super) fn open_approval(state: &mut State) {
     let runs = state.live.runs(&tool);
     let dialog = ApprovalForm::new(call.clone(), &tool, arguments.clone(), runs);
     let waiting = call.clone();
-    let decide = move |state: &mut State, dialog: &mut ApprovalForm, said| match said {
+    let decide = move |state: &mut State, dialog: &mut ApprovalForm, command| match command {
         Command::Yes | Command::Always => {
-            let (call, always) = (dialog.call.clone(), said == Command::Always);
+            let (call, always) = (dialog.call.clone(), command == Command::Always);
             state.command(Wish::Approve { call, always });
         }
         Command::No => reject(state, dialog.call.clone()),
@@ -199,14 +199,14 @@ fn waits(state: &State, call: &CallKey) -> bool {
 /// Opens the form for what the operator has to write at the cursor.
 pub(super) fn open_answer(state: &mut State, is_error: bool) {
     let here = state.live.reason_at(state.item).cloned();
-    let (call, tool, told) = match here.or_else(|| state.live.reasons().first().cloned()) {
+    let (call, tool, heading) = match here.or_else(|| state.live.reasons().first().cloned()) {
         Some(Reason::AskOperator {
             call,
             tool,
             arguments,
             note,
         }) => {
-            let mut lines = approval::told(&tool, &call.call_id, state.live.runs(&tool));
+            let mut lines = approval::heading(&tool, &call.call_id, state.live.runs(&tool));
             if !note.is_empty() {
                 lines.push(Line::new(Tone::Warning, SafeText::from_str(&note)));
             }
@@ -227,7 +227,7 @@ pub(super) fn open_answer(state: &mut State, is_error: bool) {
     let title = format!("the output of {tool}");
     let setup = WordsSetup {
         title,
-        above: told,
+        above: heading,
         text,
         question: Some(("reports an error", is_error)),
         ..WordsSetup::default()

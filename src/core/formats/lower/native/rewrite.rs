@@ -8,7 +8,7 @@ use crate::wire::{Content, Part, body_of};
 
 /// What changes in a call or an output, as JSON; `None` for what stays as it is.
 #[derive(Debug, Default)]
-pub(super) struct Change {
+pub(super) struct RecordChange {
     pub(super) name: Option<String>,
     /// The arguments of a call: a value, or a string where they are not JSON.
     pub(super) arguments: Option<String>,
@@ -20,7 +20,7 @@ pub(super) struct Change {
     pub(super) is_part: bool,
 }
 
-impl Change {
+impl RecordChange {
     /// The texts of an output as a list of parts.
     pub(super) fn parts(&self) -> Option<String> {
         let texts = self.texts.as_ref()?.iter();
@@ -105,14 +105,14 @@ impl ItemValues {
     }
 
     /// What changes in `self` to make it `after`; `None` where that is nothing, or more than texts can say.
-    pub(super) fn change(&self, after: &Self, is_part: bool) -> Option<Change> {
+    pub(super) fn change(&self, after: &Self, is_part: bool) -> Option<RecordChange> {
         let is_other_text = self.content != after.content || self.is_error != after.is_error;
         let has_text = |part: &Part| matches!(part, Part::Text(_) | Part::Json(_));
         if self == after || (is_other_text && !after.content.iter().all(has_text)) {
             return None;
         }
         let texts = after.content.iter().filter_map(Part::text).map(quoted);
-        Some(Change {
+        Some(RecordChange {
             name: (self.name != after.name).then(|| quoted(&after.name)),
             arguments: (self.arguments != after.arguments).then(|| value(&after.arguments)),
             texts: is_other_text.then(|| texts.collect()),

@@ -1,13 +1,13 @@
 //! What each format writes.
 
-use super::rewrite::{Change, Members, members};
+use super::rewrite::{Members, RecordChange, members};
 use crate::wire::write::{Object, quoted};
 
 /// Writes what comes into a file.
 pub(super) trait WriteNative {
     /// Answers a call. Where calls hold their outputs, `target` is the call; else it is a copy of the entry that
     /// holds the call, and becomes that of the output.
-    fn answer(&self, target: &mut Object<'_>, answer: &Answer<'_>);
+    fn answer(&self, target: &mut Object<'_>, answer: &OutputTexts<'_>);
 
     /// Whether a record is a message, and not a document that holds messages.
     fn is_entry(&self, _record: &Object<'_>) -> bool {
@@ -17,15 +17,15 @@ pub(super) trait WriteNative {
     /// Makes an entry that is an output one of a text of the user.
     fn say(&self, _entry: &mut Object<'_>, _text: &str) {}
 
-    /// A text of the user in place of an output that is one of several in its entry; `None` where entries of outputs hold
-    /// nothing else.
+    /// A text of the user in place of an output that is one of several in its entry; `None` where entries of
+    /// outputs hold nothing else.
     fn text_part(&self, text: &str) -> Option<String> {
         Some(text_part(text))
     }
 
     /// The members of the object of a call that hold what changes; `None` where the format cannot hold it.
-    fn call(&self, _call: &Object<'_>, change: &Change) -> Option<Members> {
-        let Change {
+    fn call(&self, _call: &Object<'_>, change: &RecordChange) -> Option<Members> {
+        let RecordChange {
             name, arguments, ..
         } = change;
         Some(members([
@@ -35,7 +35,7 @@ pub(super) trait WriteNative {
     }
 
     /// The same of the object of an output; of the call where that holds the output.
-    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members>;
+    fn output(&self, output: &Object<'_>, change: &RecordChange) -> Option<Members>;
 
     /// Whether calls hold their outputs.
     fn calls_hold_outputs(&self) -> bool {
@@ -60,7 +60,7 @@ fn text_part(text: &str) -> String {
 }
 
 /// The output of a call, its texts as JSON.
-pub(super) struct Answer<'a> {
+pub(super) struct OutputTexts<'a> {
     pub(super) id: &'a str,
     pub(super) name: String,
     pub(super) text: String,
@@ -78,8 +78,8 @@ impl Pi {
 }
 
 impl WriteNative for Pi {
-    fn answer(&self, entry: &mut Object<'_>, answer: &Answer<'_>) {
-        let Answer {
+    fn answer(&self, entry: &mut Object<'_>, answer: &OutputTexts<'_>) {
+        let OutputTexts {
             id,
             name,
             text,
@@ -91,7 +91,7 @@ impl WriteNative for Pi {
         Self::set_message(entry, &members);
     }
 
-    fn output(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
         Some(members([
             (&["toolName"], change.name.clone()),
             (&["content"], change.parts()),
@@ -108,9 +108,9 @@ impl WriteNative for Pi {
 pub(super) struct OpenClaw;
 
 impl WriteNative for OpenClaw {
-    fn answer(&self, _: &mut Object<'_>, _: &Answer<'_>) {}
+    fn answer(&self, _: &mut Object<'_>, _: &OutputTexts<'_>) {}
 
-    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, output: &Object<'_>, change: &RecordChange) -> Option<Members> {
         Pi.output(output, change)
     }
 
@@ -126,8 +126,8 @@ impl WriteNative for OpenClaw {
 pub(super) struct GeminiCli;
 
 impl WriteNative for GeminiCli {
-    fn answer(&self, call: &mut Object<'_>, answer: &Answer<'_>) {
-        let Answer {
+    fn answer(&self, call: &mut Object<'_>, answer: &OutputTexts<'_>) {
+        let OutputTexts {
             id,
             name,
             text,
@@ -144,8 +144,8 @@ impl WriteNative for GeminiCli {
         call.set("result", result);
     }
 
-    fn call(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
-        let Change {
+    fn call(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
+        let RecordChange {
             name, arguments, ..
         } = change;
         Some(members([
@@ -154,7 +154,7 @@ impl WriteNative for GeminiCli {
         ]))
     }
 
-    fn output(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let (status, key) = match change.is_error {
             true => ("\"error\"", "error"),
             false => ("\"success\"", "output"),
@@ -185,7 +185,7 @@ impl WriteNative for GeminiCli {
 pub(super) struct Opencode;
 
 impl WriteNative for Opencode {
-    fn answer(&self, part: &mut Object<'_>, answer: &Answer<'_>) {
+    fn answer(&self, part: &mut Object<'_>, answer: &OutputTexts<'_>) {
         let text = &answer.text;
         let outcome = match answer.is_error {
             true => format!(r#""status":"error","error":{text}"#),
@@ -200,7 +200,7 @@ impl WriteNative for Opencode {
         part.set("state", state);
     }
 
-    fn call(&self, part: &Object<'_>, change: &Change) -> Option<Members> {
+    fn call(&self, part: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let state = part.object("state");
         // Such a part holds a call of another tool, whose arguments are lost.
         if part.text("tool") == "invalid" && state.object("input").has("tool") {
@@ -215,7 +215,7 @@ impl WriteNative for Opencode {
         ]))
     }
 
-    fn output(&self, part: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, part: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let key = match &*part.object("state").text("status") {
             "error" => "error",
             _ => "output",
@@ -231,7 +231,7 @@ impl WriteNative for Opencode {
 pub(super) struct Copilot;
 
 impl WriteNative for Copilot {
-    fn answer(&self, event: &mut Object<'_>, answer: &Answer<'_>) {
+    fn answer(&self, event: &mut Object<'_>, answer: &OutputTexts<'_>) {
         let (id, text) = (answer.id, &answer.text);
         let outcome = match answer.is_error {
             true => format!(r#""success":false,"error":{{"message":{text}}}"#),
@@ -241,7 +241,7 @@ impl WriteNative for Copilot {
         event.set("data", format!(r#"{{"toolCallId":{id},{outcome}}}"#));
     }
 
-    fn output(&self, data: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, data: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let is_object = |key| data.get(key).is_some_and(|value| value.starts_with('{'));
         let keys: &[&str] = match (data.get("result"), data.get("error")) {
             (Some(_), _) if is_object("result") => &["result", "content"],
@@ -263,7 +263,7 @@ impl WriteNative for Copilot {
 pub(super) struct Goose(pub(super) &'static str);
 
 impl WriteNative for Goose {
-    fn answer(&self, message: &mut Object<'_>, answer: &Answer<'_>) {
+    fn answer(&self, message: &mut Object<'_>, answer: &OutputTexts<'_>) {
         let (id, text) = (answer.id, &answer.text);
         let result = match answer.is_error {
             true => format!(r#"{{"status":"error","error":{text}}}"#),
@@ -277,8 +277,8 @@ impl WriteNative for Goose {
         message.set(self.0, part);
     }
 
-    fn call(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
-        let Change {
+    fn call(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
+        let RecordChange {
             name, arguments, ..
         } = change;
         Some(members([
@@ -287,7 +287,7 @@ impl WriteNative for Goose {
         ]))
     }
 
-    fn output(&self, part: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, part: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let result = part.object("toolResult");
         Some(match result.object("value").has("content") {
             _ if result.has("error") => members([(&["toolResult", "error"], change.text())]),
@@ -320,13 +320,13 @@ impl Hermes {
 }
 
 impl WriteNative for Hermes {
-    fn answer(&self, row: &mut Object<'_>, answer: &Answer<'_>) {
+    fn answer(&self, row: &mut Object<'_>, answer: &OutputTexts<'_>) {
         Self::set_message(row, "\"tool\"", &answer.text);
         row.set("tool_call_id", answer.id.to_owned());
         row.set("tool_name", answer.name.clone());
     }
 
-    fn call(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
+    fn call(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let arguments = change.arguments.as_deref();
         let text = arguments.map(|json| match json.starts_with('"') {
             true => json.to_owned(),
@@ -338,7 +338,7 @@ impl WriteNative for Hermes {
         ]))
     }
 
-    fn output(&self, row: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, row: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let name = change.name.clone().filter(|_| row.has("tool_name"));
         Some(members([
             (&["tool_name"], name),
@@ -380,8 +380,8 @@ impl WriteNative for LangChain {
         record.has("type")
     }
 
-    fn answer(&self, entry: &mut Object<'_>, answer: &Answer<'_>) {
-        let Answer {
+    fn answer(&self, entry: &mut Object<'_>, answer: &OutputTexts<'_>) {
+        let OutputTexts {
             id,
             name,
             text,
@@ -398,8 +398,8 @@ impl WriteNative for LangChain {
         Self::set_message(entry, ("human", "HumanMessage"), &members);
     }
 
-    fn call(&self, call: &Object<'_>, change: &Change) -> Option<Members> {
-        let Change {
+    fn call(&self, call: &Object<'_>, change: &RecordChange) -> Option<Members> {
+        let RecordChange {
             name, arguments, ..
         } = change;
         let text = || arguments.as_ref().map(|arguments| quoted(arguments));
@@ -418,7 +418,7 @@ impl WriteNative for LangChain {
         })
     }
 
-    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, output: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let name = change.name.clone().filter(|_| output.has("name"));
         let status = if change.is_error {
             "\"error\""
@@ -462,8 +462,8 @@ impl WriteNative for PydanticAi {
         record.has("kind")
     }
 
-    fn answer(&self, entry: &mut Object<'_>, answer: &Answer<'_>) {
-        let Answer {
+    fn answer(&self, entry: &mut Object<'_>, answer: &OutputTexts<'_>) {
+        let OutputTexts {
             id,
             name,
             text,
@@ -486,8 +486,8 @@ impl WriteNative for PydanticAi {
         Some(Self::prompt(text))
     }
 
-    fn call(&self, _: &Object<'_>, change: &Change) -> Option<Members> {
-        let Change {
+    fn call(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
+        let RecordChange {
             name, arguments, ..
         } = change;
         Some(members([
@@ -496,7 +496,7 @@ impl WriteNative for PydanticAi {
         ]))
     }
 
-    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, output: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let outcome = if change.is_error {
             "\"failed\""
         } else {
@@ -537,8 +537,8 @@ impl WriteNative for AiSdk {
         record.has("role") && !record.has("parts") && !record.has("toolInvocations")
     }
 
-    fn answer(&self, entry: &mut Object<'_>, answer: &Answer<'_>) {
-        let Answer {
+    fn answer(&self, entry: &mut Object<'_>, answer: &OutputTexts<'_>) {
+        let OutputTexts {
             id,
             name,
             text,
@@ -558,8 +558,8 @@ impl WriteNative for AiSdk {
         None
     }
 
-    fn call(&self, call: &Object<'_>, change: &Change) -> Option<Members> {
-        let Change {
+    fn call(&self, call: &Object<'_>, change: &RecordChange) -> Option<Members> {
+        let RecordChange {
             name, arguments, ..
         } = change;
         let key = if call.has("args") { "args" } else { "input" };
@@ -572,7 +572,7 @@ impl WriteNative for AiSdk {
         ]))
     }
 
-    fn output(&self, output: &Object<'_>, change: &Change) -> Option<Members> {
+    fn output(&self, output: &Object<'_>, change: &RecordChange) -> Option<Members> {
         self.is_output(output)?;
         let text = change.text();
         let (key, value) = match output.has("result") {
