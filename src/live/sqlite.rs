@@ -130,7 +130,7 @@ impl TableText {
 /// Adds the rows of a query.
 fn add_rows(connection: &Connection, query: &Query, found: &mut Rows) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(query.sql)?;
-    let columns = statement.column_names().into_iter();
+    let columns = statement.column_names();
     let columns: Vec<_> = columns
         .map(|name| (json_text(name), query.json.contains(&name)))
         .collect();

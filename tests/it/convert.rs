@@ -103,7 +103,8 @@ fn lines(session: &Session) -> HashSet<String> {
             continue;
         }
         let body = body_of(item, &session.bytes(item).unwrap()).unwrap();
-        let told = body.text.lines().map(str::trim);
+        // Reasoning beside the text of a Chat message is listed as a loss: a client need not send it again.
+        let told = body.text[body.thought..].lines().map(str::trim);
         let is_text = |line: &&str| !line.is_empty() && !line.starts_with(['[', '{']);
         lines.extend(told.filter(is_text).map(str::to_owned));
     }

@@ -1,7 +1,7 @@
 //! What a format is: how it is recognised, how it is read, and what comes of that.
 
 use super::sample::Sample;
-use super::tables::Tables;
+use super::tables::{Query, Rows};
 use crate::json::{Cursor, JsonError};
 use crate::session::{Fragment, Problem, Session, Source, SourceError};
 use std::sync::Arc;
@@ -18,6 +18,9 @@ pub type ReadWhole = fn(&Arc<dyn Source>, &[u8]) -> Result<Contents, SourceError
 
 /// Puts what was read in the order of the history.
 pub type Assemble = fn(Fragment, &Arc<dyn Source>) -> Result<Contents, SourceError>;
+
+/// Builds the sessions of a database from the rows of each query.
+pub type ReadTables = fn(&Arc<Rows>) -> Result<Contents, SourceError>;
 
 /// What a file holds.
 #[derive(Debug, Default)]
@@ -60,6 +63,13 @@ pub enum Reading {
     Database,
     /// By the tables of a database that is never written.
     Tables(Tables),
+}
+
+/// How the tables of a database are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables {
+    pub queries: &'static [Query],
+    pub read: ReadTables,
 }
 
 /// How the records of a format are read.

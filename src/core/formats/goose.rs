@@ -1,9 +1,9 @@
 //! Sessions of Goose: the tables of `sessions.db`, or JSONL of messages after a first line about the session, as
 //! earlier versions wrote it.
 
-use super::tables::{Query, Rows, Tables, json_in};
+use super::tables::{Query, Rows, json_in};
 use super::transcript::{self, Entries, Head, Transcript};
-use super::{Contents, Document, Format, Reading, Records, Sample, agents_sqlite};
+use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
 use crate::json::{Cursor, JsonError};
 use crate::session::{Flags, Fragment, Kind, RecordLink, Source, SourceError};
 use crate::wire::write::{Object, elements};

@@ -1,8 +1,8 @@
 //! The database of Hermes Agent: messages of Chat in rows.
 
-use super::tables::{Query, Rows, Tables, json_in};
+use super::tables::{Query, Rows, json_in};
 use super::transcript::{Head, Spent, Transcript};
-use super::{Contents, Format, Reading, Sample, agents_sqlite};
+use super::{Contents, Format, Reading, Sample, Tables, agents_sqlite};
 use crate::session::SourceError;
 use crate::wire::write::{Object, quoted};
 use std::sync::Arc;

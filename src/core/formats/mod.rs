@@ -66,10 +66,13 @@ mod vcr;
 
 pub use assemble::assemble_plain;
 pub use foreign::{FOREIGN, Foreign, recognise_foreign};
-pub use format::{Assemble, Contents, Format, ReadMember, ReadRecord, ReadWhole, Reading, Records};
+pub use format::{
+    Assemble, Contents, Format, ReadMember, ReadRecord, ReadTables, ReadWhole, Reading, Records,
+    Tables,
+};
 pub use lower::{CannotWrite, EditedRows, NativeEdits, lower, native_edits, new_message};
 pub use sample::{Document, Layout, Sample};
-pub use tables::{Query, ReadTables, RowWriter, Rows, Tables};
+pub use tables::{Query, RowWriter, Rows};
 pub use unknown::{another_format, unknown_types};
 
 use crate::session::{Dialect, Session, Source, SourceError};

@@ -4,9 +4,9 @@
 //! A part of a reply is a call with its output in one, so that a call that was started and never completed is the
 //! only orphan. A call of the tool `invalid` replaces one whose name or arguments the program refused.
 
-use super::tables::{Query, Rows, Tables, json_in};
+use super::tables::{Query, Rows, json_in};
 use super::transcript::{self, Head, Lines, Spent, Transcript};
-use super::{Contents, Document, Format, Reading, Sample, agents_sqlite};
+use super::{Contents, Document, Format, Reading, Sample, Tables, agents_sqlite};
 use crate::session::{Flags, Kind, Source, SourceError};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};

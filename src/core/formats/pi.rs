@@ -5,9 +5,9 @@
 //! Version 1 has no ids and is linear. What a reply that failed or was aborted says is not sent again, so its calls
 //! need no result. OpenClaw keeps the same entries in the rows of a database since September 2026.
 
-use super::tables::{Query, Rows, Tables, json_in};
+use super::tables::{Query, Rows, json_in};
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
-use super::{Contents, Document, Format, Reading, Records, Sample, agents_sqlite};
+use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
 use crate::json::{Cursor, JsonError};
 use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::Object;

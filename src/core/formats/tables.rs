@@ -1,23 +1,11 @@
 //! The rows of a database as its format reads them.
 
-use super::format::Contents;
 use crate::json::{lossy_text, skip_value};
 use crate::session::{Source, SourceError, Span};
 use crate::wire::write::{Object, push_quoted, text_of};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
-
-/// How the tables of a database are read.
-#[derive(Debug, Clone, Copy)]
-pub struct Tables {
-    pub queries: &'static [Query],
-    /// Builds the sessions from the rows of each query.
-    pub read: ReadTables,
-}
-
-pub type ReadTables = fn(&Arc<Rows>) -> Result<Contents, SourceError>;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Query {

@@ -247,7 +247,7 @@ fn long_body(line: &str) -> Option<Range<usize>> {
     let start = line.len() - value.len();
     let inside = start..line.len() - 1;
     let is_whole = string_end(line.as_bytes(), start - 1) == Ok(line.len());
-    (is_whole && bad_strings(line[start - 1..].as_bytes()).is_empty()).then_some(inside)
+    (is_whole && bad_strings(&line.as_bytes()[start - 1..]).is_empty()).then_some(inside)
 }
 
 /// `{"code": 400, ..}`, or the code alone; in YAML a number, in some libraries' JSON a text.

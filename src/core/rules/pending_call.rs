@@ -20,8 +20,8 @@ pub(crate) static RULE: Rule = Rule {
             the real answer belongs. A tool that had started when its run broke off may have done its work.",
         example: "assistant calls refund (call_1), which needs an approval; the state is saved while it waits.",
         what_to_do: "Nothing, or decide what waits and go on with the run. If the run is over, supply the \
-            output by hand or close the turn. If the tool had started, find out what it did, and supply its output or \
-            an error; it runs again only where you confirm it.",
+            output by hand or close the turn. If the tool had started, find out what it did and supply its output; \
+            once the run goes on, an error or, confirmed, another run of the tool are possible too.",
         limits: "The journal of a run of retake says whether the tool had started when the recording ended: then it \
             may have run, which is a warning, and it is not run again without your word. Other recordings do not \
             say; there, too, it may have run.",
@@ -29,9 +29,7 @@ pub(crate) static RULE: Rule = Rule {
     offers: &[
         Offer::safe("wait"),
         Offer::manual("supply-output"),
-        Offer::manual("inject-error"),
         Offer::unsafe_("close-turn"),
-        Offer::unsafe_("retry"),
     ],
     scope: Scope::Session(check),
 };
@@ -72,11 +70,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
                 .fact("tool", pairs::tool(session, index))
                 .fact("for", what)
                 .because(Some(cause))
-                .offering(|offer| match offer.action {
-                    "wait" => true,
-                    "supply-output" | "close-turn" => !awaits,
-                    _ => false,
-                }),
+                .offering(|offer| offer.action == "wait" || !awaits),
         );
     }
 }

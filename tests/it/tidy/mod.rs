@@ -26,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("wire", &["json", "session"]),
     ("wording", &["json", "session", "wire"]),
     ("config", &["suggest", "wording"]),
-    ("formats", &["json", "session", "wire", "schema"]),
+    ("formats", &["json", "session", "wire", "schema", "content"]),
     (
         "actions",
         &[
