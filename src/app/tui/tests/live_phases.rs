@@ -193,7 +193,9 @@ fn the_header_says_what_the_run_does_and_for_how_long() {
     desk.sees("retrying in 3 s (429)").press("c");
     assert_eq!(desk.asked_engine(), [RunCommand::Now]);
     desk.tell(RunNews::Phase(Phase::Ended(Ending::Final)));
-    desk.sees("finished").sees("[scripted]").sees("c continue");
+    desk.sees("finished")
+        .sees("[scripted]")
+        .sees("c next message");
 }
 
 #[test]

@@ -30,7 +30,7 @@ const LEAST: usize = 8;
 /// Most cells of the phase.
 const MOST: usize = 64;
 /// Most cells of what holds a run.
-const REASON: usize = 1000;
+const REASON: usize = 300;
 
 /// What the run does, in at most `room` cells.
 pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
