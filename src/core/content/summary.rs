@@ -538,12 +538,12 @@ mod tests {
             (
                 "apply_patch",
                 "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: b.rs\n+z\n*** End Patch",
-                "apply_patch(a.rs, b.rs)",
+                "apply_patch(a.rs, b.rs (new file))",
             ),
             (
                 "shell",
                 r#"{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: old.rs\n*** End Patch\nEOF"]}"#,
-                "shell(old.rs)",
+                "shell(old.rs (deleted))",
             ),
         ];
         for (tool, arguments, expected) in table {
