@@ -422,11 +422,6 @@ impl State {
         (errors, warnings, are_nested)
     }
 
-    pub fn has_findings_elsewhere(&self) -> bool {
-        let (errors, warnings, _) = self.findings_elsewhere();
-        errors + warnings > 0
-    }
-
     /// How many parts of the file could not be read.
     pub fn problems(&self) -> usize {
         let document = self.document.as_ref();

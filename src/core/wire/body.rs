@@ -98,9 +98,10 @@ fn thought_and_body(item: &Item, bytes: &[u8]) -> Result<(Body, Body), JsonError
     }
     cursor.object(|cursor, key| match (item.kind, key) {
         // Servers that write both write the same twice.
-        (Kind::Assistant, b"reasoning_content" | b"reasoning") if thought.text.is_empty() => {
-            collect_text(cursor, &mut thought)
-        }
+        (Kind::Assistant, b"reasoning_content" | b"reasoning") => match thought.text.is_empty() {
+            true => collect_text(cursor, &mut thought),
+            false => Ok(()),
+        },
         _ => read_member(item, cursor, key, &mut body, 0),
     })?;
     Ok((thought, body))
