@@ -316,6 +316,22 @@ mod tests {
     }
 
     #[test]
+    fn reasoning_that_a_server_writes_under_two_names_is_read_once() {
+        let message = r#"{"role":"assistant","reasoning":"go by sea","reasoning_content":"go by sea","content":"Ahoy."}"#;
+        let assistant = Item::new(
+            Kind::Assistant,
+            Some(Dialect::Chat),
+            Span::within(0, 0..message.len()),
+        );
+        assert_eq!(
+            body_of(&assistant, message.as_bytes()).unwrap().text,
+            "go by sea\nAhoy."
+        );
+        let plain = body_without_reasoning(&assistant, message.as_bytes()).unwrap();
+        assert_eq!(plain.text, "Ahoy.");
+    }
+
+    #[test]
     fn hits_of_a_web_search_are_shown_by_title_and_address() {
         let hits = r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[
             {"encrypted_content":"Ep==","page_age":null,"title":"A \"day\"","type":"web_search_result","url":"https://a.example/9"},
