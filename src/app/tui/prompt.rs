@@ -15,6 +15,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Constraint::{Fill, Length};
 use ratatui::layout::{Layout, Rect};
 use retake_core::safe_text::SafeText;
+use retake_live::search::{Needle, NeedleError};
 
 /// The key that shows the keys of a prompt, where `?` is text.
 const HELP: &str = "F1 help";
@@ -24,6 +25,14 @@ const SHORTEST: usize = 8;
 const LONGEST: usize = 16 * 1024;
 /// How many entries a history keeps.
 const HISTORY: usize = 100;
+
+/// A prompt for what is searched for: `/expression/`, or a text.
+pub fn search_prompt(title: &'static str, hint: &'static str) -> Prompt {
+    Prompt::new(title, hint).with_check(|text| match Needle::parse(text) {
+        Ok(_) | Err(NeedleError::Empty) => None,
+        Err(fault) => Some(fault.to_string()),
+    })
+}
 
 /// What a key did to a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +60,8 @@ pub struct Prompt {
     /// Which entry of the history is shown, and what was typed before.
     recalled: Option<(usize, String)>,
     complaint: Option<SafeText>,
+    /// Reports a fault of the text while it is typed; a text with one cannot be submitted.
+    check: fn(&str) -> Option<String>,
     /// Whether the text is proposed: the first letter that is typed replaces it.
     is_proposed: bool,
 }
@@ -67,8 +78,15 @@ impl Prompt {
             history: Vec::new(),
             recalled: None,
             complaint: None,
+            check: |_| None,
             is_proposed: false,
         }
+    }
+
+    /// With a check of what is typed.
+    pub fn with_check(mut self, check: fn(&str) -> Option<String>) -> Self {
+        self.check = check;
+        self
     }
 
     /// Without the key of the help, where there is none.
@@ -158,12 +176,22 @@ impl Prompt {
         if !is_changed {
             return Typing::Pending;
         }
-        self.complaint = None;
+        self.check();
         self.recalled = None;
         Typing::Changed
     }
 
+    /// Whether the text has no fault.
+    fn check(&mut self) -> bool {
+        let fault = (self.check)(&self.text());
+        self.complaint = fault.map(|fault| SafeText::from_str(&fault));
+        self.complaint.is_none()
+    }
+
     fn submit(&mut self) -> Typing {
+        if !self.check() {
+            return Typing::Pending;
+        }
         let text = self.text();
         if !text.is_empty() {
             self.history.retain(|entry| *entry != text);
@@ -194,7 +222,7 @@ impl Prompt {
         if next == at {
             return Typing::Pending;
         }
-        self.complaint = None;
+        self.check();
         Typing::Changed
     }
 

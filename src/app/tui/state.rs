@@ -20,7 +20,7 @@ use super::filter::{Filter, FilterBar};
 use super::keymap::{Command, Context};
 use super::live::breakpoints::Stops;
 use super::live::reply::{self, ReplyPart};
-use super::prompt::Prompt;
+use super::prompt::{Prompt, search_prompt};
 use super::stack::{Layers, Screen};
 use super::text::{Line, Scroll};
 use super::transcript::nested::{NestedFacts, NestedPlace, UsageBySession};
@@ -276,7 +276,7 @@ impl State {
             layers: Layers::default(),
             effects: Vec::new(),
             notice: None,
-            find: Prompt::new("/", "smart case"),
+            find: search_prompt("/", "a text, or /expression/"),
             needle: None,
             needle_tool: None,
             hits: None,

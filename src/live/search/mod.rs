@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+mod expression;
 mod needle;
 
 /// The size of a block: it stays in the cache of a core from reading to scanning.

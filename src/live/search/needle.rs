@@ -2,8 +2,9 @@
 //!
 //! A recording holds a text escaped, and where arguments are JSON inside of JSON, escaped twice. So a quote is
 //! also found as `\"` and `\\\"`, a line break as `\n`, `é` as `\u00e9`. A needle without capital letters is
-//! found in any case.
+//! found in any case. A needle between slashes is a regular expression: see [`Expression`].
 
+use super::expression::{Expression, LONGEST_MATCH};
 use regex::bytes::{Regex, RegexBuilder};
 use retake_core::pattern::ignores_case;
 use std::fmt::Write as _;
@@ -27,17 +28,41 @@ enum Finder {
     /// The text is spelled in one way only.
     Literal(Box<memchr::memmem::Finder<'static>>),
     Spellings(Regex),
+    Expression(Box<Expression>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NeedleError {
     #[error("nothing to search for")]
     Empty,
     #[error("the text is too long to search for: {LIMIT} bytes at most")]
     TooLong,
+    #[error("{error} at character {at}")]
+    Syntax { error: String, at: usize },
+    #[error("this expression matches the empty text everywhere")]
+    MatchesNothing,
+    #[error("this expression is too large")]
+    TooLarge,
 }
 
 impl Needle {
+    /// What an operator types: `/expression/`, or a text.
+    pub fn parse(text: &str) -> Result<Self, NeedleError> {
+        let inner = text.strip_prefix('/').and_then(|it| it.strip_suffix('/'));
+        match inner.filter(|inner| !inner.is_empty() && text.len() <= LIMIT) {
+            Some(inner) => Ok(Self {
+                finder: Finder::Expression(Box::new(Expression::new(inner)?)),
+                longest: LONGEST_MATCH,
+            }),
+            None => Self::new(text),
+        }
+    }
+
+    /// Whether it has to be confirmed in the text that is shown: in JSON it may match more.
+    pub fn is_expression(&self) -> bool {
+        matches!(self.finder, Finder::Expression(_))
+    }
+
     /// A needle with smart case: capital letters are found as they are, a text without any in every case.
     pub fn new(text: &str) -> Result<Self, NeedleError> {
         if text.is_empty() {
@@ -75,24 +100,33 @@ impl Needle {
         self.longest
     }
 
-    /// The first hit in `bytes` that begins at or after `from`. Hits may overlap.
-    pub fn find(&self, bytes: &[u8], mut from: usize) -> Option<usize> {
+    /// The first hit in `bytes` that begins at or after `from`. Hits of a text may overlap.
+    pub fn find(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        self.find_with_next(bytes, from).map(|(hit, _)| hit)
+    }
+
+    /// The first hit at or after `from`, and where the next one may begin.
+    fn find_with_next(&self, bytes: &[u8], mut from: usize) -> Option<(usize, usize)> {
+        if from > bytes.len() {
+            return None;
+        }
         loop {
             let hit = match &self.finder {
-                Finder::Literal(finder) => from + finder.find(bytes.get(from..)?)?,
-                Finder::Spellings(regex) if from <= bytes.len() => {
-                    regex.find_at(bytes, from)?.start()
+                Finder::Literal(finder) => from + finder.find(&bytes[from..])?,
+                Finder::Spellings(regex) => regex.find_at(bytes, from)?.start(),
+                Finder::Expression(expression) => {
+                    let range = expression.find_in_json(bytes, from)?;
+                    return Some((range.start, range.end));
                 }
-                Finder::Spellings(_) => return None,
             };
             if !is_escape_letter(bytes, hit) {
-                return Some(hit);
+                return Some((hit, hit + 1));
             }
             from = hit + 1;
         }
     }
 
-    /// The hits in `bytes` that begin at or after `from`, in order.
+    /// The hits in `bytes` that begin at or after `from`, in order. Those of an expression do not overlap.
     pub fn find_all<'a>(
         &'a self,
         bytes: &'a [u8],
@@ -100,8 +134,8 @@ impl Needle {
     ) -> impl Iterator<Item = usize> + 'a {
         let mut next = from;
         std::iter::from_fn(move || {
-            let hit = self.find(bytes, next)?;
-            next = hit + 1;
+            let (hit, after) = self.find_with_next(bytes, next)?;
+            next = after;
             Some(hit)
         })
     }
@@ -115,12 +149,13 @@ impl Needle {
                 .map(|start| start..start + self.longest)
                 .collect(),
             Finder::Spellings(regex) => regex.find_iter(bytes).map(|hit| hit.range()).collect(),
+            Finder::Expression(expression) => expression.ranges_in(text),
         }
     }
 }
 
 /// Whether JSON has one spelling only for a character, that of the recorders at least.
-fn is_plain(character: char) -> bool {
+pub(super) fn is_plain(character: char) -> bool {
     matches!(character, ' '..='~')
         && !matches!(character, '"' | '\\' | '/' | '<' | '>' | '&' | '\'')
 }
@@ -128,7 +163,12 @@ fn is_plain(character: char) -> bool {
 /// Writes the pattern for one character; gives the length of its longest spelling. At the start of a needle,
 /// the backslashes before its first character are not part of the hit: a pattern that begins with a definite
 /// byte is found much faster.
-fn write_spellings(pattern: &mut String, character: char, first: bool, any_case: bool) -> usize {
+pub(super) fn write_spellings(
+    pattern: &mut String,
+    character: char,
+    first: bool,
+    any_case: bool,
+) -> usize {
     if is_plain(character) {
         pattern.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
         return 1;

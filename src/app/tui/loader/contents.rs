@@ -1,6 +1,6 @@
 //! A text in the contents of many recordings: their bytes are searched, and those that hold it are read for the places.
 
-use super::hits;
+use super::hits::{self, texts_in};
 use crate::tui::effect::{Counting, FoundText};
 use crate::tui::state::document::{Document, Extent, Place};
 use retake_core::content::result_text;
@@ -8,7 +8,6 @@ use retake_core::session::{Item, Session};
 use retake_core::wire::body_within;
 use retake_live::search::{Needle, Search, SearchError, SearchFrom};
 use retake_live::{InputError, ReadOptions, open, read_input};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -139,19 +138,6 @@ fn line_of(session: &Session, item: &Item, needle: &Needle) -> String {
     found.unwrap_or_default()
 }
 
-/// The texts in a value, as they read.
-fn texts_in(value: Value) -> Vec<String> {
-    match value {
-        Value::String(text) => vec![text],
-        Value::Array(parts) => parts.into_iter().flat_map(texts_in).collect(),
-        Value::Object(members) => members
-            .into_iter()
-            .flat_map(|(_, it)| texts_in(it))
-            .collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -174,27 +160,29 @@ mod tests {
             (number, path)
         });
         let paths: Vec<_> = paths.collect();
-        let needle = Arc::new(Needle::new("zebra").unwrap());
-        let told = Mutex::new((Vec::new(), 0));
-        let cancel = AtomicBool::new(false);
-        let options = ReadOptions::default();
-        search(&paths, &needle, &options, &cancel, &|found, done| {
-            let mut told = told.lock().unwrap();
-            told.0.extend(found);
-            told.1 = done;
-        });
-        let (found, done) = told.into_inner().unwrap();
-        assert_eq!(done, 4);
-        let found: Vec<_> = found
-            .iter()
-            .map(|it| (it.recording, it.turn, it.line.as_str()))
-            .collect();
-        let expected = [
-            (0, 1, "the zebra \"crosses\""),
-            (2, 0, "A Zebra"),
-            (2, 1, "a zebra"),
-        ];
-        assert_eq!(found, expected);
+        for needle in ["zebra", r"/\bz[a-f]bra\b/"] {
+            let needle = Arc::new(Needle::parse(needle).unwrap());
+            let told = Mutex::new((Vec::new(), 0));
+            let cancel = AtomicBool::new(false);
+            let options = ReadOptions::default();
+            search(&paths, &needle, &options, &cancel, &|found, done| {
+                let mut told = told.lock().unwrap();
+                told.0.extend(found);
+                told.1 = done;
+            });
+            let (found, done) = told.into_inner().unwrap();
+            assert_eq!(done, 4);
+            let found: Vec<_> = found
+                .iter()
+                .map(|it| (it.recording, it.turn, it.line.as_str()))
+                .collect();
+            let expected = [
+                (0, 1, "the zebra \"crosses\""),
+                (2, 0, "A Zebra"),
+                (2, 1, "a zebra"),
+            ];
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use retake_core::content::{diffs_of_call, result_text};
 use retake_core::session::{Kind, Source, Span};
 use retake_core::wire::{Arguments, body_of};
 use retake_live::search::{Needle, Search as ByteSearch, SearchError, SearchFrom as Where, cores};
+use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -140,7 +141,7 @@ fn occurrences(counting: &Counting, place: Place) -> usize {
     match name + text + arguments {
         0 => {
             let id = session.call_id(item).unwrap_or_default();
-            usize::from(needle.find(id.as_bytes(), 0).is_some())
+            usize::from(!needle.ranges_in(&id).is_empty())
         }
         count => count,
     }
@@ -149,6 +150,14 @@ fn occurrences(counting: &Counting, place: Place) -> usize {
 /// How often a text is in arguments as they are shown: of what they change in files, the lines of the differences.
 fn in_arguments(needle: &Needle, arguments: &str) -> usize {
     let diffs = diffs_of_call(arguments);
+    if diffs.is_empty() && needle.is_expression() {
+        let values = serde_json::from_str(arguments).map_or_else(|_| Vec::new(), texts_in);
+        let in_values: usize = values.iter().map(|it| needle.ranges_in(it).len()).sum();
+        return match in_values {
+            0 => needle.ranges_in(arguments).len(),
+            count => count,
+        };
+    }
     if diffs.is_empty() {
         return needle.find_all(arguments.as_bytes(), 0).count();
     }
@@ -156,6 +165,19 @@ fn in_arguments(needle: &Needle, arguments: &str) -> usize {
     let lines = lines.map(|line| &line.text);
     let texts = diffs.iter().map(|diff| &diff.path).chain(lines);
     texts.map(|text| needle.ranges_in(text).len()).sum()
+}
+
+/// The texts in a value, as they read.
+pub(super) fn texts_in(value: Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => parts.into_iter().flat_map(texts_in).collect(),
+        Value::Object(members) => members
+            .into_iter()
+            .flat_map(|(_, it)| texts_in(it))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
 }
 
 /// The first item with a hit from a place on that counts. Hits outside of all items are passed over.

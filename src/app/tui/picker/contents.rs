@@ -5,7 +5,7 @@ use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::Step;
 use crate::tui::list::ListCursor;
 use crate::tui::popup::{self, split_bottom, split_top, write};
-use crate::tui::prompt::{Prompt, Typing};
+use crate::tui::prompt::{Prompt, Typing, search_prompt};
 use crate::tui::theme::Theme;
 use crate::words::counted;
 use ratatui::Frame;
@@ -56,8 +56,9 @@ impl Drop for ContentSearch {
 
 impl ContentSearch {
     pub(super) fn new(recordings: Vec<(usize, PathBuf)>) -> Self {
-        let hint = "in the contents of the listed recordings; enter: to the places";
-        let mut prompt = Prompt::new("contents: ", hint).without_help();
+        let hint =
+            "in the contents of the listed recordings; /expression/ too; enter: to the places";
+        let mut prompt = search_prompt("contents: ", hint).without_help();
         prompt.open("");
         Self {
             recordings,
@@ -83,7 +84,7 @@ impl ContentSearch {
         let text = self.prompt.text();
         let is_long = text.chars().nth(SHORTEST - 1).is_some();
         self.needle = is_long
-            .then(|| Needle::new(&text).ok().map(Arc::new))
+            .then(|| Needle::parse(&text).ok().map(Arc::new))
             .flatten();
         Some(ContentJob {
             number: self.number,

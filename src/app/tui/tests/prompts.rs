@@ -111,6 +111,45 @@ fn a_search_says_which_of_how_many_places_it_found() {
 }
 
 #[test]
+fn a_text_between_slashes_is_a_regular_expression() {
+    let arguments = r#"{"path":"src/main.rs","line":42}"#;
+    let text = serde_json::json!([
+        {"role": "user", "content": "exit code 7 of \"make all\"\nError 12 in line 3"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "call_1", "type": "function", "function": {"name": "read_file", "arguments": arguments}}]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "no error here\nerror 404"},
+    ]);
+    let mut desk = Desk::with("a.json", &text.to_string());
+    desk.state.set_flowing(true);
+    desk.press("/ `/error \\d+/` enter").sees("1/2");
+    desk.press("n")
+        .sees("2/2")
+        .press("n")
+        .sees("search wrapped");
+    // A capital letter is found as it is; anchors are those of the lines on the screen.
+    desk.press("/ `/Error \\d+/` enter").sees("1/1");
+    desk.press("/ `/^error \\d+$/` enter").sees("1/1");
+    assert_eq!(desk.state.item, 2);
+    desk.press("g / `/\"make\\s\\w+\"$/` enter").sees("1/1");
+    desk.press("/ `/main\\.[a-z]{2}/` enter").sees("1/1");
+    assert_eq!(desk.state.item, 1);
+    // Neither the names of JSON nor what lies between two of its texts.
+    desk.press("/ `/role|content/` enter").sees("not found");
+    desk.press("/ `/code.*here/` enter").sees("not found");
+}
+
+#[test]
+fn a_faulty_expression_is_reported_while_it_is_typed() {
+    let mut desk = Desk::with("a.json", r#"[{"role":"user","content":"a(b"}]"#);
+    desk.press("/ `/a(b`").misses("unclosed");
+    desk.press("`/`").sees("unclosed group at character 2");
+    desk.press("enter").sees("unclosed group at character 2");
+    desk.press("backspace enter").sees("not found: /a(b");
+    desk.press("/ `/a\\(b/` enter").sees("1/1");
+    desk.press("/ `/x*/`").sees("matches the empty text");
+}
+
+#[test]
 fn a_search_stays_in_its_session_as_long_as_it_can_and_says_when_it_leaves() {
     let line = |uuid: &str, parent: Option<&str>, chain: bool, text: &str| {
         let role = "user";

@@ -33,7 +33,7 @@ pub(super) fn find(state: &mut State) {
     prompt.open("");
     state.open(prompt, |state, prompt, text| {
         state.find = prompt.clone();
-        match Needle::new(&text) {
+        match Needle::parse(&text) {
             Ok(needle) => {
                 state.search_for(needle);
                 next_hit(state, Direction::Forward);
