@@ -152,8 +152,8 @@ fn a_run_that_is_killed_at_a_pause_is_opened_again_and_goes_on() {
     quit(terminal);
 }
 
-/// An agent whose tool takes its time, and leaves a file once it has started.
-fn refunding_agent(folder: &TempDir) -> PathBuf {
+/// An agent whose tool does this, and leaves a file once it has started.
+fn refunding_agent(folder: &TempDir, does: &str) -> PathBuf {
     let agent = r#"
 name = "refunds"
 input = "Refund order 7."
@@ -164,20 +164,24 @@ script = "refunds.script.toml"
 name = "refund"
 description = "pays back"
 approval = "never"
-command = ["sh", "-c", "touch started; sleep 300"]
+command = ["sh", "-c", "DOES"]
 parameters = { type = "object", properties = { order = { type = "integer" } }, required = ["order"] }
 "#;
     let script = "[[rule]]\nturn = 1\ncalls = [{ name = \"refund\", arguments = { order = 7 } }]\n\
         [[rule]]\ntext = \"Done.\"\n";
     fs::write(folder.path().join("refunds.script.toml"), script).unwrap();
     let path = folder.path().join("refunds.toml");
-    fs::write(&path, agent).unwrap();
+    fs::write(&path, agent.replace("DOES", does)).unwrap();
     path
 }
 
+const SLOW: &str = "touch started; sleep 300";
+/// It does not end when it is asked to: it is killed.
+const STUBBORN: &str = "trap '' TERM; touch started; sleep 300";
+
 /// The refund has started, and the end of the terminal's process is next.
-fn while_it_refunds(folder: &TempDir) -> Terminal {
-    let agent = refunding_agent(folder);
+fn while_it_refunds(folder: &TempDir, does: &str) -> Terminal {
+    let agent = refunding_agent(folder, does);
     let agent = agent.to_str().unwrap();
     let arguments = ["run", agent, "--trust", "--journal", "run.jsonl"];
     let mut terminal = start(folder, (120, 30), &arguments);
@@ -200,7 +204,7 @@ fn told(folder: &TempDir, arguments: &[&str]) -> String {
 #[test]
 fn of_a_tool_that_ran_when_retake_was_killed_everything_says_so_at_once() {
     let folder = TempDir::new().unwrap();
-    let mut terminal = while_it_refunds(&folder);
+    let mut terminal = while_it_refunds(&folder, SLOW);
     terminal.signal(Signal::Kill).unwrap();
     terminal.wait_exit().unwrap();
 
@@ -225,9 +229,14 @@ fn of_a_tool_that_ran_when_retake_was_killed_everything_says_so_at_once() {
 
 #[test]
 fn a_run_that_is_asked_to_end_closes_its_calls_and_says_where_it_is() {
-    for signal in [Signal::Term, Signal::Hup] {
+    let ends = [
+        (Signal::Term, SLOW),
+        (Signal::Hup, SLOW),
+        (Signal::Term, STUBBORN),
+    ];
+    for (signal, tool) in ends {
         let folder = TempDir::new().unwrap();
-        let mut terminal = while_it_refunds(&folder);
+        let mut terminal = while_it_refunds(&folder, tool);
         terminal.signal(signal).unwrap();
         terminal.wait_exit().unwrap();
         if signal == Signal::Term {

@@ -23,6 +23,7 @@ use futures_util::StreamExt as _;
 use retake_core::exchange::ExchangeId;
 use retake_core::session::takes::TakeId;
 use retake_live::takes::usual_root;
+use retake_live::tools::GRACE;
 use rustix::process::{Signal, kill_current_process_group};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -36,8 +37,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// How often the seconds of a live run are drawn anew.
 const TICK: Duration = Duration::from_millis(250);
-/// How long runs have to stop when the program is asked to end.
-const STOPPING: Duration = Duration::from_secs(5);
+/// How long runs have to stop when the program is asked to end: tools get their grace, then they are killed, and
+/// what became of them is written.
+const STOPPING: Duration = GRACE.saturating_add(Duration::from_secs(5));
 
 /// Opens the debugger and returns when the operator leaves it.
 pub fn run(request: &OpenRequest) -> Result<Left, OpenError> {

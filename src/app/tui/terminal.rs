@@ -19,7 +19,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Columns of the terminal that an output is; `None` where it is another file.
 pub(crate) fn columns_of(output: impl AsFd) -> Option<u16> {
@@ -32,6 +32,8 @@ const FRAME_BYTES: usize = 1 << 18;
 
 /// The exit code of a program that was hung up on: 128 and the number of SIGHUP.
 const HUNG_UP: i32 = 129;
+/// How long the loop has to notice that the terminal is gone.
+const HEARING: Duration = Duration::from_secs(1);
 /// Whether the terminal is taken: it is given back once only, or what was written to it since
 /// would be drawn over.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
@@ -153,8 +155,11 @@ pub(super) fn exit_when_hung_up(is_ending: fn() -> bool, patience: Duration) {
                 .revents()
                 .intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
             if polled.is_ok() && gone {
-                // The loop ends by itself where it can.
-                std::thread::sleep(Duration::from_millis(100));
+                // The loop ends by itself where it can; on a busy machine it takes a while to hear.
+                let until = Instant::now() + HEARING;
+                while !is_ending() && Instant::now() < until {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
                 if is_ending() {
                     std::thread::sleep(patience);
                 }

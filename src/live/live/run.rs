@@ -433,7 +433,9 @@ impl LiveRun {
 
     fn report(&mut self, store: &TakeStore) {
         let phase = self.phase();
-        if self.reported.as_ref() != Some(&phase) {
+        // Between a reply and its place in the history nothing is under way, but the run goes on.
+        let is_between = phase == Phase::Idle;
+        if !is_between && self.reported.as_ref() != Some(&phase) {
             self.reported = Some(phase.clone());
             self.news.push(RunNews::Phase(phase));
             self.news.push(RunNews::Usage(store.ledger().usage()));

@@ -7,7 +7,7 @@ mod recorded;
 use super::agents::AgentFile;
 use super::{InputError, ReadOptions, read_path};
 use command::CommandTool;
-pub use command::{CapturedText, ProgramFacts, Supervisor, keep_if_asked};
+pub use command::{CapturedText, GRACE, ProgramFacts, Supervisor, keep_if_asked};
 pub use recorded::RecordedTool;
 use retake_core::engine::agent::{AgentTool, By, Canned, RecordedAnswers as Recording};
 use retake_core::engine::arguments::parsed;

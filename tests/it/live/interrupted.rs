@@ -1,7 +1,9 @@
 //! An interrupt ends a run in order; and nobody else writes its journal meanwhile.
 
-use super::{Stage, marking, until};
+use super::driven::{HeldRun, attended};
+use super::{Stage, bundled, marking, until};
 use retake_live::TakeStore;
+use retake_live::live::{Phase, RunNews};
 use retake_live::takes::wall_clock;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
@@ -152,4 +154,18 @@ fn a_run_that_nobody_hears_any_more_ends_its_tools_and_its_journal() {
     child.wait().unwrap();
     let journal = std::fs::read_to_string(&journal).unwrap();
     assert!(journal.contains("\"how\":\"aborted\""), "{journal}");
+}
+
+#[test]
+fn a_run_is_never_reported_as_idle_while_it_works_so_that_who_leaves_waits_for_its_end() {
+    let stage = Stage::new();
+    let mut driven = HeldRun::new(&bundled("final"), &stage.path("run.jsonl"), attended());
+    assert!(matches!(driven.rest(), Phase::Ended(_)));
+    let phases = driven.news.iter().filter_map(|news| match news {
+        RunNews::Phase(phase) => Some(phase),
+        _ => None,
+    });
+    let phases: Vec<_> = phases.collect();
+    assert!(phases.len() > 1, "{phases:#?}");
+    assert!(!phases.contains(&&Phase::Idle), "{phases:#?}");
 }
