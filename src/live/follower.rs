@@ -76,10 +76,6 @@ impl<'a> Follower<'a> {
         }
     }
 
-    pub fn items(&self) -> usize {
-        self.fragment.items.len()
-    }
-
     pub fn recording(&self) -> Result<Recording, InputError> {
         self.opening.recording(&self.records, self.fragment.clone())
     }

@@ -14,10 +14,6 @@ pub struct Defect<'a> {
     pub rule: &'a str,
     /// The item that it is about.
     pub item: Option<u32>,
-    /// Another item that belongs to the story: the partner, the first use of an id.
-    pub related: Option<u32>,
-    /// JSON pointer into the arguments or the output.
-    pub pointer: Option<&'a str>,
     /// Evidence by name: `tool`, `nearest`, ...
     pub facts: &'a [(&'static str, String)],
 }

@@ -44,16 +44,6 @@ pub enum JsonErrorKind {
     Word,
 }
 
-impl JsonError {
-    /// Moves the place by the offset of the slice in a larger text.
-    pub fn shifted(self, by: usize) -> Self {
-        Self {
-            at: self.at + by,
-            ..self
-        }
-    }
-}
-
 /// Where a text is not JSON, for people: the parser's own words name its grammar.
 pub fn not_json(error: &serde_json::Error) -> String {
     let ends = if error.is_eof() {

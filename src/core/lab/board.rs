@@ -229,13 +229,6 @@ impl TokenCount {
             Self::Estimated(_) => None,
         }
     }
-
-    /// What is known, or guessed.
-    pub fn usage(self) -> Usage {
-        match self {
-            Self::Counted(usage) | Self::Estimated(usage) => usage,
-        }
-    }
 }
 
 /// One question, answered or not.

@@ -278,16 +278,6 @@ pub fn interval(interval: Interval) -> String {
     format!("{}..{} %", points(interval.low), points(interval.high))
 }
 
-/// How much higher a rate is, from -1 to 1, in percentage points: "+12 pts", "0 pts", "-3 pts".
-pub fn difference(difference: f64) -> String {
-    format!("{} pts", signed(difference))
-}
-
-/// Where a difference lies: "-3..+27 pts".
-pub fn difference_interval(interval: Interval) -> String {
-    format!("{}..{} pts", signed(interval.low), signed(interval.high))
-}
-
 /// A difference with its interval, in points: "+45 (+12..+66)".
 pub fn points_between(difference: Difference) -> String {
     let Interval { low, high } = difference.interval;

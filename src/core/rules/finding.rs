@@ -358,8 +358,6 @@ impl Finding {
         Defect {
             rule: self.rule.id,
             item: self.item,
-            related: self.related,
-            pointer: self.pointer.as_deref(),
             facts: &self.facts,
         }
     }

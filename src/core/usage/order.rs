@@ -17,15 +17,6 @@ pub enum UsageOrder {
 impl UsageOrder {
     pub const ALL: [Self; 3] = [Self::Cost, Self::Time, Self::Size];
 
-    /// The order after this one; the first after the last.
-    pub fn next(self) -> Self {
-        match self {
-            Self::Cost => Self::Time,
-            Self::Time => Self::Size,
-            Self::Size => Self::Cost,
-        }
-    }
-
     /// The place of something that has results: the larger the earlier.
     pub(super) fn rank(self, cost: Option<Cost>, took: Option<u64>, bytes: u64) -> (u64, u64) {
         match self {

@@ -44,7 +44,6 @@ pub type Report = Arc<dyn Fn(LabNews) + Send + Sync>;
 pub struct LabRun {
     inputs: Sender<Input>,
     thread: Option<JoinHandle<()>>,
-    journals: Vec<PathBuf>,
 }
 
 /// What the conductor hears.
@@ -86,7 +85,6 @@ impl LabRun {
     pub fn start(prepared: PreparedLab, report: Report) -> Result<Self, LabError> {
         let (inputs, heard) = channel();
         let driver = LabDriver::new(prepared, report, inputs.clone())?;
-        let journals = driver.machine.board().journals.clone();
         let thread = std::thread::Builder::new()
             .name("lab".to_owned())
             .spawn(move || driver.run(&heard))
@@ -94,17 +92,12 @@ impl LabRun {
         Ok(Self {
             inputs,
             thread: Some(thread),
-            journals,
         })
     }
 
     pub fn command(&self, command: LabCommand) {
         // An experiment that is over hears nothing.
         let _over = self.inputs.send(Input::Command(command));
-    }
-
-    pub fn journals(&self) -> &[PathBuf] {
-        &self.journals
     }
 }
 

@@ -158,10 +158,6 @@ impl Model {
         }
     }
 
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
     /// Host and port of the endpoint.
     pub fn host(&self) -> String {
         self.target.host()

@@ -113,11 +113,6 @@ impl Toolbox {
         self.tools.insert(name.into(), means);
     }
 
-    /// What carries out a tool; `None` where there is no such tool.
-    pub fn means(&self, tool: &str) -> Option<&Means> {
-        self.tools.get(tool)
-    }
-
     /// Ends the servers. Programs end with the calls that run them.
     pub async fn stop(&self) {
         for means in self.tools.values() {

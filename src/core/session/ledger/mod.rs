@@ -445,11 +445,6 @@ impl Ledger {
     pub fn is_driven(&self, line: &[TakeId]) -> bool {
         line.iter().any(|take| self.begun.contains(take))
     }
-
-    /// Tools that the operator approved for good.
-    pub fn approved(&self) -> &[String] {
-        &self.approved
-    }
 }
 
 // What can be entered in the ledger.

@@ -69,10 +69,6 @@ impl Server {
         }
     }
 
-    pub fn name(&self) -> &str {
-        &self.spec.name
-    }
-
     pub async fn list(&self) -> Result<Listing, ServerFault> {
         let connection = self.connection().await?;
         list(&connection, self.spec.only.as_deref()).await
