@@ -29,7 +29,8 @@ pub(crate) fn plan(
     let item = scene.item()?;
     let words = choice.needed("the new item")?.trim();
     let old_bytes = scene.bytes(scene.item)?;
-    let closed = with_arguments_as_text(item, &old_bytes, words);
+    let closed = with_arguments_as_text(item, &old_bytes, words)
+        .or_else(|| with_arguments_as_object(item, &old_bytes, words));
     let words = closed.as_deref().unwrap_or(words);
     let new = serde_json::from_str::<Value>(words)
         .map_err(|error| ActionError::BadWords(format!("invalid JSON: {error}")))?;
@@ -278,6 +279,26 @@ fn with_arguments_as_text(item: &Item, old: &[u8], words: &str) -> Option<String
     Some(format!("{}{text}{}", &words[..at.start], &words[at.end..]))
 }
 
+/// What an operator wrote with the arguments as an object, if they are a text in it that changed and is an object now,
+/// and the dialect wants objects: so broken arguments that were kept as a text are completed by hand.
+fn with_arguments_as_object(item: &Item, old: &[u8], words: &str) -> Option<String> {
+    if !item.facts()?.object_arguments {
+        return None;
+    }
+    let text_in = |json: &[u8]| {
+        let body = body_of(item, json).ok()?;
+        match body.arguments {
+            Arguments::Text(text) => Some((body.arguments_at?, text)),
+            Arguments::None | Arguments::Value(_) | Arguments::FreeForm(_) => None,
+        }
+    };
+    let (at, text) = text_in(words.as_bytes())?;
+    let is_changed = text_in(old).is_none_or(|(_, was)| was != text);
+    let is_object = serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object());
+    (is_changed && is_object)
+        .then(|| format!("{}{}{}", &words[..at.start], text.trim(), &words[at.end..]))
+}
+
 /// The span of the arguments' text, quotes included, and the text itself. A text that is no sound Unicode
 /// is not taken apart: it could not be written back as it was.
 fn arguments_as_text(item: &Item, json: &str) -> Option<(Range<usize>, String)> {
@@ -421,8 +442,9 @@ mod tests {
 #[allow(clippy::unwrap_used)]
 mod arguments_tests {
     use super::with_open_arguments;
-    use crate::actions::fixture::{USER, fixture, history};
+    use crate::actions::fixture::{USER, anthropic, fixture, history};
     use crate::actions::{ActionError, ActionInput};
+    use crate::session::Kind;
     use serde_json::Value;
 
     const OUT: &str = r#"{"type":"function_call_output","call_id":"c","output":"1"}"#;
@@ -486,6 +508,30 @@ mod arguments_tests {
             open.replace(r#"{"a":1}"#, r#""{oops""#)
         });
         assert_eq!(broken.unwrap(), call(r#""{oops""#));
+    }
+
+    #[test]
+    fn broken_arguments_that_are_completed_by_hand_are_the_object_that_anthropic_wants() {
+        let call = r#"{"type":"tool_use","id":"c","name":"f","input":"{\"path\": \"a.md"}"#;
+        let reply = format!(r#"{{"role":"assistant","content":[{call}]}}"#);
+        let output =
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"?"}]}"#;
+        let fixture = fixture(&anthropic(&[USER, &reply, output]));
+        let item = fixture
+            .session
+            .items
+            .iter()
+            .position(|it| it.kind == Kind::Call);
+        let item = item.unwrap() as u32;
+        let edited = |with: &str| {
+            let words = call.replace(r#""{\"path\": \"a.md""#, with);
+            let words = ActionInput::words(&words);
+            Ok::<_, ActionError>(fixture.after(&fixture.act(item, "edit", &words)?, item))
+        };
+        let object = call.replace(r#""{\"path\": \"a.md""#, r#"{"path": "a.md"}"#);
+        assert_eq!(edited(r#""{\"path\": \"a.md\"}""#).unwrap(), object);
+        let still_broken = edited(r#""{\"path\": \"a.txt""#).unwrap();
+        assert_eq!(still_broken, call.replace("a.md", "a.txt"));
     }
 
     #[test]

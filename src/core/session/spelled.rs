@@ -35,6 +35,15 @@ impl SpelledText {
         self.own.len() as u64 + self.taken_length
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many bytes of it are held.
+    pub fn held(&self) -> usize {
+        self.own.len()
+    }
+
     pub fn push(&mut self, bytes: &[u8]) {
         self.own.extend_from_slice(bytes);
     }
