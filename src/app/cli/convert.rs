@@ -46,9 +46,9 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
     let has_sub_agents = opened.recording.sessions.iter().any(is_sub_agent);
     report(arguments, &target, &converted, has_sub_agents);
     if let Some(output) = &arguments.output {
-        inputs::report_tools(&inputs, &arguments.path, output);
+        inputs::copy_tools(&inputs, &arguments.path, output)?;
     }
-    Ok(Exit::Clean)
+    Ok(inputs::exit_of(&opened.recording))
 }
 
 /// Whether an item is a part of a conversation, and not only bytes that were found in it.

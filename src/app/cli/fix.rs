@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     if let Some(output) = &arguments.output
         && !arguments.writes_to_stdout()
     {
-        inputs::report_tools(&inputs, &arguments.path, output);
+        inputs::copy_tools(&inputs, &arguments.path, output)?;
     }
     let errors = left(&report, Severity::Error);
     let mut problems = report.recording.problems.iter();

@@ -3,20 +3,21 @@
 
 use super::arguments::{OpenArguments, ReadingArguments};
 use super::config;
-use super::exit::{Failure, print_error};
+use super::exit::{Exit, Failure, print_error};
 use super::output::{name_of, safe_line, shell_word};
 use crate::tui::OpenRequest;
 use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
 use crate::tui::loader::takes::conductor::Staged;
 use crate::tui::theme::ThemeOptions;
+use crate::words::label_for_people;
 use retake_core::session::{OutputSchema, Tool};
 use retake_live::discover::endings_text;
 use retake_live::replace::{Backup, replace};
 use retake_live::takes::{usual_root, wall_clock};
 use retake_live::{
     InputError, Inputs, Opened, ReadOptions, Recording, TakeStore, is_same_file, read_definitions,
-    read_tools_file, tools_beside,
+    read_tools_file, tools_beside, tools_path,
 };
 use serde_json::Value;
 use std::io::{self, Write};
@@ -97,17 +98,40 @@ pub(super) fn complete(inputs: &Inputs, path: &Path, recording: &mut Recording) 
     report_unusable(&inputs.complete(path, recording));
 }
 
-/// Says where the tools of a file are that was written from `source`, where `check` would not find them.
-pub(super) fn report_tools(inputs: &Inputs, source: &Path, written: &Path) {
-    if let Some(tools) = inputs.tools_beside(source)
-        && tools_beside(written).is_none()
-    {
-        let names = [name_of(&tools), name_of(written)];
-        let message = format!("the tools in {} are not part of {}", names[0], names[1]);
+/// How a command ends that showed or wrote what could be read of a recording.
+pub(super) fn exit_of(recording: &Recording) -> Exit {
+    let mut problems = recording.problems.iter();
+    match problems.any(|problem| problem.kind.is_unread()) {
+        true => Exit::Unreadable,
+        false => Exit::Clean,
+    }
+}
+
+/// Copies the tools beside `source` beside `written`, where nothing else is in their place: `check` finds them there.
+pub(super) fn copy_tools(inputs: &Inputs, source: &Path, written: &Path) -> Result<(), Failure> {
+    let Some(tools) = inputs.tools_beside(source) else {
+        return Ok(());
+    };
+    let path = tools_path(written);
+    if tools_beside(written).is_some() || !written.is_file() {
+        return Ok(());
+    }
+    if path.symlink_metadata().is_ok() {
+        let message = format!("the tools in {} are not part of it", name_of(&tools));
         let words = [&tools, written].map(|path| shell_word(&path.to_string_lossy()));
         let hint = format!("retake check --tools {} {}", words[0], words[1]);
         print_error(&message, Some(&hint));
+        return Ok(());
     }
+    let copied = std::fs::read(&tools)
+        .map_err(|error| format!("{}: {error}", name_of(&tools)))
+        .and_then(|text| {
+            let written = replace(&path, Backup::None, |out| out.write_all(&text));
+            written.map_err(|error| safe_line(&error.to_string()))
+        });
+    copied.map_err(Failure::refused)?;
+    print_error(&format!("its tools: {}", name_of(&path)), None);
+    Ok(())
 }
 
 fn report_unusable(unusable: &[String]) {
@@ -140,11 +164,14 @@ fn json_of(path: &Path) -> Result<Value, String> {
     read_definitions(path).map_err(|error| format!("{}: {}", name_of(path), safe_line(&error)))
 }
 
-/// The session of this name or number, counted from 1, among those of these names.
+/// The session of this name or number, counted from 1, among those of these names; a sub-agent has the name that the
+/// screen shows, too.
 pub(super) fn session_named(path: &Path, names: &[String], wanted: &str) -> Result<usize, Failure> {
     let number = wanted.parse::<usize>().ok();
     let by_number = number.and_then(|number| number.checked_sub(1));
-    let by_name = names.iter().position(|name| name == wanted);
+    let by_name = names
+        .iter()
+        .position(|name| name == wanted || label_for_people(name) == wanted);
     let place = by_name.or(by_number).filter(|place| *place < names.len());
     place.ok_or_else(|| {
         let known = names.iter().map(|name| format!("\"{}\"", safe_line(name)));

@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
             })?;
     }
     output.finish()?;
-    Ok(Exit::Clean)
+    Ok(inputs::exit_of(&opened.recording))
 }
 
 /// A folder holds many transcripts; one is shown.

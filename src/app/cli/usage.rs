@@ -70,6 +70,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     }
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let named: BTreeSet<PathBuf> = files.iter().map(|file| whole(&file.path)).collect();
+    let mut is_partly_read = false;
     let mut sum = Sum::default();
     let mut ranked: Vec<RankedUsage> = Vec::new();
     let is_summary =
@@ -84,6 +85,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
         match counted {
             Ok((recording, counted)) => {
                 read += 1;
+                is_partly_read |= inputs::exit_of(&recording) == Exit::Unreadable;
                 let mut nested = Vec::new();
                 // A file that is named itself is counted once.
                 let is_other = |path: &Path| !named.contains(&whole(path));
@@ -170,7 +172,7 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
     skipped.report(read);
     Ok(match (read, unreadable) {
         (0, _) => Exit::Usage,
-        (_, 0) => Exit::Clean,
+        (_, 0) if !is_partly_read => Exit::Clean,
         _ => Exit::Unreadable,
     })
 }

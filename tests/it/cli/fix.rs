@@ -49,6 +49,25 @@ fn the_copy_goes_to_standard_output_or_a_file_and_the_recording_stays() {
 }
 
 #[test]
+fn the_tools_beside_a_recording_stand_beside_its_copy_too() {
+    let broken = MISPLACED.replace("{\"name\": \"f\"", "{\"name\": \"h\"");
+    let tools = r#"[{"name": "f", "input_schema": {"type": "object"}}]"#;
+    let here = folder(&[("run.json", &broken), ("run.tools.json", tools)]);
+    let path = here.path();
+    let (_, _, err) = told(path, &["fix", "run.json", "-o", "fixed.json"]);
+    assert!(err.contains("its tools: fixed.tools.json"), "{err}");
+    assert_eq!(read(path, "fixed.tools.json"), tools);
+    let (_, out, _) = told(path, &["check", "fixed.json"]);
+    assert!(out.contains("h is not offered"), "{out}");
+    // Other tools that are there already stay.
+    std::fs::write(path.join("other.tools.json"), "[]").unwrap();
+    told(path, &["fix", "run.json", "-o", "other.json"]);
+    assert_eq!(read(path, "other.tools.json"), "[]");
+    told(path, &["fix", "run.json", "-o", "/dev/null", "--force"]);
+    assert!(!Path::new("/dev/null.tools.json").exists() && !Path::new("/dev/.tools.json").exists());
+}
+
+#[test]
 fn a_last_line_that_was_not_written_to_its_end_is_cut_where_that_is_wanted() {
     let whole = "{\"role\":\"user\",\"content\":\"hi\"}\n";
     let torn = format!("{whole}{{\"role\":\"assis");

@@ -211,6 +211,14 @@ fn sub_agents_of_the_same_file_count_with_their_session() {
     assert_eq!(all["tools_ms"], 2_000);
     assert_eq!(sessions[1]["input_tokens"], 100);
     assert_eq!(sessions[1]["with_sub_agents"], Value::Null);
+    // The name that is shown is the name by which it is asked for.
+    assert!(text.contains("sub-agent 1"), "{text}");
+    let of = |name: &str| told(here.path(), &["usage", "--session", name, "log.jsonl"]);
+    let (code, second, err) = of("2");
+    assert!(code == 0 && second.contains("sub-agent 1"), "{second}{err}");
+    for name in ["sub-agent 1", "side chain 1"] {
+        assert_eq!(of(name).1, second);
+    }
 }
 
 #[test]
