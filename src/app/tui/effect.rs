@@ -5,6 +5,7 @@ use super::filter::Filter;
 use super::keymap::Direction;
 use super::lab::subject::{ExperimentOrder as LabOrder, LabSubject, Saving};
 use super::state::document::{Checked, Document, Place};
+use super::state::recovery::TakesView;
 use retake_core::engine::{self, Breakpoint};
 use retake_core::exchange::ExchangeId;
 use retake_core::lab;
@@ -207,6 +208,8 @@ pub struct Counting {
     pub session: usize,
     /// Whether the JSON of items is searched through rather than what they say.
     pub is_raw: bool,
+    /// The notes on items, which are searched too.
+    pub takes: Arc<TakesView>,
 }
 
 #[derive(Debug, Clone)]
@@ -216,6 +219,7 @@ pub struct Sifting {
     /// Index of the session.
     pub session: usize,
     pub checked: Option<Arc<Checked>>,
+    pub takes: Arc<TakesView>,
     pub filter: Filter,
     /// Whether it is still being typed.
     pub is_preview: bool,

@@ -345,7 +345,7 @@ pub const KEYMAP: &[Binding] = &[
     row("f", C::Filter, PANES, Group::Find, "filter the items: ? in it shows the words and fields").in_footer(50, "filter"),
     row("m", C::Mark, PANES, Group::Find, "mark the item").alias(&["bookmark"]),
     row("'", C::Note, PANES, Group::Find, "write a note on the item").alias(&["comment", "annotate"]),
-    row("M", C::OnlyMarked, PANES, Group::Find, "marked items only, or all"),
+    row("M", C::OnlyMarked, PANES, Group::Find, "only items with a mark or a note, or all"),
     row("tab", C::NextPane(Forward), PANES, Group::Panes, "next pane").in_footer(60, "pane"),
     row("S-tab", C::NextPane(Backward), PANES, Group::Panes, "previous pane"),
     row("1", C::Pane(0), PANES, Group::Panes, "turns"),

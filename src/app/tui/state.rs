@@ -532,14 +532,14 @@ impl State {
         self.only_marked = false;
     }
 
-    /// Leaves only what is marked.
+    /// Leaves only what is marked or has a note.
     pub fn show_marked(&mut self) {
         let Some(session) = self.session() else {
             return;
         };
         let items = session.items.iter().enumerate();
         let marked = items
-            .filter(|(_, item)| self.marks.contains(&item.span.start))
+            .filter(|(_, item)| marked.contains(&item.span.start))
             .filter_map(|(index, _)| u32::try_from(index).ok())
             .collect();
         self.shown = Some(Arc::new(Shown::new(session, marked)));
@@ -555,6 +555,8 @@ impl State {
         let percent = self.session().and_then(|session| {
             let mut reader = UsageReader::new(session, &self.prices);
             let mut turns = (0..=self.turn()).rev().take(LOOKED_BACK);
+        let notes = self.recovery.takes.notes.iter().map(|(at, _)| *at);
+        let marked: BTreeSet<u64> = notes.chain(self.marks.iter().copied()).collect();
             turns.find_map(|turn| reader.turn(turn).ok()?.fullness())
         });
         self.context_share.set(ContextShare { of, percent });

@@ -226,8 +226,8 @@ fn palette(state: &mut State) {
 fn only_marked(state: &mut State) {
     if state.only_marked {
         state.show_all();
-    } else if state.marks.is_empty() {
-        state.notice = Some("nothing is marked: m marks an item".to_owned());
+    } else if state.marks.is_empty() && state.recovery.takes.notes.is_empty() {
+        state.say("nothing is marked: m marks an item, ' writes a note on it");
     } else {
         state.only_marked = true;
         state.show_marked();

@@ -169,6 +169,8 @@ pub struct ItemHead<'a> {
     pub findings: &'a [(&'static str, Severity)],
     /// Whether it is a result that reports an error, or the call of one.
     pub is_failed: bool,
+    /// Whether the operator wrote a note on it.
+    pub has_note: bool,
 }
 
 impl Filtered for ItemHead<'_> {
@@ -179,6 +181,7 @@ impl Filtered for ItemHead<'_> {
         ),
         FilterTerm::word("warning", "has a finding of severity warning"),
         FilterTerm::word("finding", "has any finding"),
+        FilterTerm::word("note", "has a note of yours"),
         FilterTerm::field(
             "kind:call,output",
             Values::Kinds,
@@ -203,6 +206,7 @@ impl Filtered for ItemHead<'_> {
         match word {
             "error" => self.is_failed || severities.any(|severity| severity == Severity::Error),
             "warning" => severities.any(|severity| severity == Severity::Warning),
+            "note" => self.has_note,
             _ => !self.findings.is_empty(),
         }
     }

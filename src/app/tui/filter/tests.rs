@@ -14,6 +14,7 @@ fn head<'a>(kind: Kind, tool: &'a str, findings: &'a [(&'static str, Severity)])
         tool,
         findings,
         is_failed: kind == Kind::Output,
+        has_note: false,
     }
 }
 

@@ -91,6 +91,7 @@ fn search_one(
             tool: None,
             session,
             is_raw: false,
+            takes: Arc::default(),
         };
         hits::count(&counting, cancel, &mut |batch, _| {
             places.extend(batch.into_iter().map(|(place, _)| place));

@@ -11,17 +11,78 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The next place of the text, and whether the search wrapped around.
+/// The next place of the text, in what is recorded or in a note, and whether the search wrapped around.
 pub(super) fn find(
+    search: &SearchRequest,
+    cancel: &AtomicBool,
+) -> Result<Option<(Hit, bool)>, SearchError> {
+    let recorded = find_recorded(search, cancel)?;
+    let from = search.from;
+    if matches!(recorded, Some((hit, false)) if hit.place == from) {
+        return Ok(recorded);
+    }
+    let document = &search.counting.document;
+    let forward = search.direction.is_forward();
+    let start = span_start(document, from);
+    let noted = with_notes(&search.counting, source_of(document, from.session));
+    let noted = noted.into_iter().map(|(_, place)| {
+        let first = occurrences(&search.counting, place).saturating_sub(1);
+        let occurrence = if forward { 0 } else { first };
+        let is_before = match place.session == from.session {
+            // To the item itself only all the way around.
+            _ if place == from => forward,
+            true => span_start(document, place) < start,
+            false => place.session < from.session,
+        };
+        (Hit { place, occurrence }, is_before == forward)
+    });
+    // How far it is: what a search comes to by its wrap is farther than all others.
+    let distance = |(hit, wraps): &(Hit, bool)| {
+        let place = hit.place;
+        let is_elsewhere = (place.session != from.session) != *wraps;
+        let at = i128::from(span_start(document, place));
+        let order = (place.session, if forward { at } else { -at });
+        (*wraps, is_elsewhere, order)
+    };
+    Ok(noted.chain(recorded).min_by_key(distance))
+}
+
+/// The bytes that a session stands in.
+fn source_of(document: &Document, session: usize) -> &Arc<dyn Source> {
+    let recording = &document.recording;
+    let session = recording.sessions.get(session);
+    session.map_or(&recording.source, |session| &session.source)
+}
+
+/// The items of these bytes whose notes have the text, each with where it begins, in this order.
+fn with_notes(counting: &Counting, source: &Arc<dyn Source>) -> Vec<(u64, Place)> {
+    let notes = counting.takes.notes.iter();
+    let notes = notes.filter(|(_, text)| !counting.needle.ranges_in(text).is_empty());
+    let noted: HashSet<u64> = notes.map(|(at, _)| *at).collect();
+    if noted.is_empty() || counting.tool.is_some() {
+        return Vec::new();
+    }
+    let sessions = counting.document.recording.sessions.iter().enumerate();
+    let sessions = sessions.filter(|(_, session)| session.stands_in(source));
+    let mut found: Vec<_> = sessions
+        .flat_map(|(session, recorded)| {
+            let items = recorded.items.iter().enumerate();
+            let items = items.filter(|(_, item)| noted.contains(&item.span.start));
+            items.map(move |(item, head)| (head.span.start, Place { session, item }))
+        })
+        .collect();
+    found.sort_by_key(|(start, _)| *start);
+    found
+}
+
+/// The next place of the text in what is recorded, and whether the search wrapped around.
+fn find_recorded(
     search: &SearchRequest,
     cancel: &AtomicBool,
 ) -> Result<Option<(Hit, bool)>, SearchError> {
     let counting = &search.counting;
     let document = &*counting.document;
-    let sessions = &document.recording.sessions;
-    let source = sessions
-        .get(search.from.session)
-        .map_or(&document.recording.source, |session| &session.source);
+    let source = source_of(document, search.from.session);
     let bytes = ByteSearch {
         source: &**source,
         needle: &counting.needle,
@@ -103,8 +164,19 @@ fn in_other_sessions(
     Ok(places.into_iter().map(counted).find(|found| found.1 > 0))
 }
 
-/// How often a text is in what is shown of an item; its JSON has it in keys and ids as well.
+/// How often a text is in what is shown of an item and in the note on it.
 fn occurrences(counting: &Counting, place: Place) -> usize {
+    let start = span_start(&counting.document, place);
+    let note = counting.takes.note(start).unwrap_or_default();
+    let noted = match counting.tool {
+        None => counting.needle.ranges_in(note).len(),
+        Some(_) => 0,
+    };
+    recorded_occurrences(counting, place) + noted
+}
+
+/// How often a text is in what is shown of an item; its JSON has it in keys and ids as well.
+fn recorded_occurrences(counting: &Counting, place: Place) -> usize {
     let needle = &counting.needle;
     let session = counting.document.session(place.session);
     let item = session.and_then(|session| session.items.get(place.item));
@@ -244,22 +316,25 @@ pub(super) fn count(
     tell: &mut (dyn FnMut(Vec<(Place, usize)>, bool) + Send),
 ) -> Result<(), SearchError> {
     let document = &*counting.document;
-    let sessions = &document.recording.sessions;
-    let source = sessions
-        .get(counting.session)
-        .map_or(&document.recording.source, |session| &session.source);
+    let source = source_of(document, counting.session);
     let bytes = ByteSearch {
         source: &**source,
         needle: &counting.needle,
         cancel,
     };
     let mut items = Items::new(document, source);
+    let mut noted = with_notes(counting, source);
+    noted.reverse();
     let (mut known, mut batch) = (HashSet::new(), Vec::new());
     let mut reported = 0;
     // One core is left to what the operator does meanwhile.
     bytes.each(cores().saturating_sub(1).max(1), &mut |hits, searched| {
-        let places = hits.iter().filter_map(|hit| items.at(*hit));
-        let new = places.filter(|place| known.insert(*place));
+        let mut places = Vec::new();
+        for hit in hits {
+            places.extend(take_until(&mut noted, *hit));
+            places.extend(items.at(*hit));
+        }
+        let new = places.into_iter().filter(|place| known.insert(*place));
         let new = new.filter(|_| !cancel.load(Ordering::Relaxed));
         let counted = new.map(|place| (place, occurrences(counting, place)));
         batch.extend(counted.filter(|(_, count)| *count > 0));
@@ -268,8 +343,17 @@ pub(super) fn count(
             tell(std::mem::take(&mut batch), false);
         }
     })?;
+    let noted = take_until(&mut noted, u64::MAX).into_iter();
+    let noted = noted.filter(|place| known.insert(*place));
+    batch.extend(noted.map(|place| (place, occurrences(counting, place))));
     tell(batch, true);
     Ok(())
+}
+
+/// Takes the places that begin up to an offset from the end of a list.
+fn take_until(places: &mut Vec<(u64, Place)>, offset: u64) -> Vec<Place> {
+    let next = || places.pop_if(|(start, _)| *start <= offset);
+    std::iter::from_fn(next).map(|(_, place)| place).collect()
 }
 
 /// How many bytes lie at least between two batches.
@@ -345,6 +429,7 @@ mod tests {
             tool: None,
             session: 0,
             is_raw: false,
+            takes: Arc::default(),
         };
         let search = SearchRequest {
             counting: counting.clone(),

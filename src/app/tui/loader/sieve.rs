@@ -60,6 +60,7 @@ fn sift_part(
             kind: item.kind,
             tool: tool_of(session, index),
             findings: &findings,
+            has_note: sifting.takes.note(item.span.start).is_some(),
         };
         let passes = match filter.matches_head(&head) {
             Some(passes) => passes,

@@ -38,6 +38,7 @@ impl Hits {
         let sessions = &counting.document.recording.sessions;
         let source = |session: usize| sessions.get(session).map(|it| &it.source);
         self.counting.is_raw == counting.is_raw
+            && self.counting.takes.notes == counting.takes.notes
             && Arc::ptr_eq(&self.counting.document, &counting.document)
             && same_text(&self.counting.needle, &counting.needle)
             && self.counting.tool == counting.tool

@@ -104,6 +104,31 @@ fn the_transcript_has_a_scrollbar_only_where_rows_are_out_of_sight() {
 }
 
 #[test]
+fn notes_are_found_filtered_and_listed_with_the_marks() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("M").sees("nothing is marked");
+    desk.go_to(6).press("' `KS 218 is sold out` enter").go_to(1);
+    let steps = [
+        ("/ `ks 218` enter", "1/3", 2),
+        ("n", "2/3", 3),
+        ("n", "3/3", 5),
+        ("n", "search wrapped", 2),
+        ("N", "3/3", 5),
+        ("N", "2/3", 3),
+    ];
+    for (keys, seen, item) in steps {
+        desk.press(keys).sees(seen);
+        assert_eq!(desk.state.item, item, "{keys} {seen}");
+    }
+    desk.press("f `note` enter").sees("filter note: 1 item");
+    desk.press("esc").go_to(3).press("m M");
+    desk.sees("2 items marked/noted").press("M");
+    // A note that is removed is found no more.
+    desk.go_to(6).press("' ^u enter / `sold out` enter");
+    desk.sees("not found: sold out");
+}
+
+#[test]
 fn notes_and_marks_stay_with_their_items() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("m ' `ask the airline` enter");

@@ -77,6 +77,7 @@ pub(super) fn sift(state: &mut State, filter: Filter, is_preview: bool) {
             document,
             session: state.session,
             checked: state.checked.get(state.session).cloned().flatten(),
+            takes: state.recovery.takes.clone(),
             filter,
             is_preview,
         }));
@@ -168,6 +169,7 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) {
         tool: state.needle_tool.clone(),
         session: state.session,
         is_raw: state.detail.mode == Mode::Raw,
+        takes: state.recovery.takes.clone(),
     };
     state.effects.push(Effect::Search(SearchRequest {
         counting: counting.clone(),
@@ -203,6 +205,7 @@ pub(super) fn go_to_sought(state: &mut State) {
             tool: None,
             session: place.session,
             is_raw: false,
+            takes: state.recovery.takes.clone(),
         };
         count_places(state, counting);
     }

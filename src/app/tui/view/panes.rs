@@ -58,7 +58,8 @@ pub(super) fn filter_words(state: &State, room: usize) -> Option<String> {
         state.filter_bar.applied()
     };
     Some(match (state.only_marked, written.is_empty()) {
-        (true, _) => format!("{items} marked"),
+        (true, _) if state.recovery.takes.notes.is_empty() => format!("{items} marked"),
+        (true, _) => format!("{items} marked/noted"),
         (false, true) => format!("{items} shown"),
         (false, false) => {
             let room = room.saturating_sub(items.len() + 9).max(4);
