@@ -3,12 +3,12 @@
 
 use super::keymap::{self, Command, Context, Direction};
 use super::layer::{Layer, Step};
-use super::list::ListCursor;
+use super::list::{ListCursor, motion};
 use super::popup::{centred, rows, split_top, write};
 use super::state::State;
 use super::theme::Theme;
 use crate::usage::{at_least, call_line};
-use crate::words::{clock, count, duration, local};
+use crate::words::{clock, count, counted, duration, local};
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -40,6 +40,7 @@ const STRIDE: u64 = 4;
 
 #[derive(Debug)]
 pub(super) struct TimelinePage {
+    /// Among the bars in the part that is shown.
     cursor: ListCursor,
     folder: String,
     /// The part of the session that is shown, in milliseconds since it began; `None` is all of it.
@@ -67,10 +68,37 @@ impl TimelinePage {
         self.part.clone().unwrap_or(0..timeline.span)
     }
 
-    /// Shows a part of this length that begins there, as far as the session has it.
+    /// The numbers of the bars in the part that is shown.
+    fn listed(&self, timeline: &Timeline) -> Vec<usize> {
+        let is_in = |bar: &Bar| {
+            let ends = bar.start + bar.took;
+            let part = self.part.as_ref();
+            part.is_none_or(|part| bar.start <= part.end && ends >= part.start)
+        };
+        let bars = timeline.bars.iter().enumerate();
+        bars.filter(|(_, bar)| is_in(bar))
+            .map(|(number, _)| number)
+            .collect()
+    }
+
+    /// The number of the bar with the cursor.
+    fn chosen(&self, timeline: &Timeline) -> Option<usize> {
+        self.listed(timeline).get(self.cursor.get()).copied()
+    }
+
+    /// Puts the cursor on a bar where it is in the part that is shown, else on the first one there.
+    fn choose(&mut self, timeline: &Timeline, number: Option<usize>) {
+        let listed = self.listed(timeline);
+        let row = listed.iter().position(|listed| Some(*listed) == number);
+        self.cursor.set(row.unwrap_or(0));
+    }
+
+    /// Shows a part of this length that begins there, as far as the session has it; the cursor stays on its bar.
     fn show(&mut self, timeline: &Timeline, start: u64, length: u64) {
+        let chosen = self.chosen(timeline);
         let start = start.min(timeline.span.saturating_sub(length));
         self.part = (length < timeline.span).then(|| start..start + length);
+        self.choose(timeline, chosen);
     }
 
     /// Shows half of what is shown, around the bar with the cursor, or twice as much.
@@ -79,9 +107,13 @@ impl TimelinePage {
         let length = part.end - part.start;
         let length = match direction {
             Direction::Forward => (length / 2).max(SHORTEST),
+            // Halves were rounded down.
+            Direction::Backward if length > timeline.span / 2 - timeline.span / 100 => {
+                timeline.span
+            }
             Direction::Backward => length.saturating_mul(2),
         };
-        let bar = timeline.bars.get(self.cursor.get());
+        let bar = self.chosen(timeline).map(|number| timeline.bars[number]);
         let middle = bar.map_or(part.start, |bar| bar.start + bar.took / 2);
         self.show(timeline, middle.saturating_sub(length / 2), length);
     }
@@ -95,24 +127,32 @@ impl TimelinePage {
             Direction::Backward => part.start.saturating_sub(length / STRIDE),
         };
         self.show(timeline, start, length);
-        let part = self.part(timeline);
-        let is_seen = |bar: &Bar| bar.start < part.end && bar.start + bar.took >= part.start;
-        if !timeline.bars.get(self.cursor.get()).is_some_and(is_seen) {
-            let seen = timeline.bars.iter().position(is_seen);
-            self.cursor.set(seen.unwrap_or(self.cursor.get()));
-        }
     }
 
-    /// Shows the bar with the cursor, where it is outside of the part that is shown.
-    fn follow_cursor(&mut self, timeline: &Timeline) {
-        let part = self.part(timeline);
-        let bar = timeline.bars.get(self.cursor.get());
-        let outside = bar.filter(|bar| bar.start >= part.end || bar.start + bar.took < part.start);
-        if let Some(bar) = outside {
-            let length = part.end - part.start;
-            let middle = bar.start + bar.took / 2;
-            self.show(timeline, middle.saturating_sub(length / 2), length);
+    /// Moves through the bars of the part that is shown; beyond its ends the part moves to the next bar.
+    fn steps(&mut self, key: KeyEvent, timeline: &Timeline) -> bool {
+        let listed = self.listed(timeline);
+        let before = self.cursor.get();
+        let Some((_, direction)) = motion(key, 1) else {
+            return false;
+        };
+        self.cursor.key(key, listed.len());
+        let ends = listed.first().zip(listed.last());
+        if let (true, Some((first, last))) = (self.cursor.get() == before, ends) {
+            let next = match direction {
+                Direction::Forward => Some(last + 1),
+                Direction::Backward => first.checked_sub(1),
+            };
+            let bar = next.and_then(|next| Some((next, *timeline.bars.get(next)?)));
+            if let Some((next, bar)) = bar {
+                let part = self.part(timeline);
+                let length = part.end - part.start;
+                let middle = bar.start + bar.took / 2;
+                self.show(timeline, middle.saturating_sub(length / 2), length);
+                self.choose(timeline, Some(next));
+            }
         }
+        true
     }
 
     /// From when to when it was, how long it took, who was busy, and what that took.
@@ -243,15 +283,13 @@ impl Layer<State> for TimelinePage {
     fn key(&mut self, key: KeyEvent, state: &mut State) -> Step<usize> {
         let empty = Timeline::default();
         let timeline = state.totals().map_or(&empty, |totals| &totals.timeline);
-        let bars = &timeline.bars;
-        if self.cursor.key(key, bars.len()) {
-            self.follow_cursor(timeline);
+        if self.steps(key, timeline) {
             return Step::Stay;
         }
         match keymap::command(Context::Overlay, &key) {
             Some(Command::Back | Command::Close | Command::Timeline) => Step::Leave,
-            Some(Command::Open) => match bars.get(self.cursor.get()) {
-                Some(bar) => Step::Done(bar.item),
+            Some(Command::Open) => match self.chosen(timeline) {
+                Some(number) => Step::Done(timeline.bars[number].item),
                 None => Step::Stay,
             },
             Some(Command::Zoom(direction)) => {
@@ -269,8 +307,8 @@ impl Layer<State> for TimelinePage {
 
     fn mouse(&mut self, event: MouseEvent, state: &mut State) -> Step<usize> {
         if let Some(totals) = state.totals() {
-            self.cursor.mouse(event, totals.timeline.bars.len());
-            self.follow_cursor(&totals.timeline);
+            let listed = self.listed(&totals.timeline).len();
+            self.cursor.mouse(event, listed);
         }
         Step::Stay
     }
@@ -293,9 +331,16 @@ impl Layer<State> for TimelinePage {
             false => " j k bars  + - zoom  h l earlier, later  enter go to  esc close ",
         };
         let keys = Line::styled(keys, theme.dim).right_aligned();
-        let block = theme
-            .pane(Line::from(" Timeline "), true)
-            .title_bottom(keys);
+        let listed = timeline.map_or_else(Vec::new, |timeline| self.listed(timeline));
+        let title = match self.part.is_some() {
+            true => format!(
+                " Timeline  {} of {} ",
+                listed.len(),
+                counted(bars.len(), "bar")
+            ),
+            false => " Timeline ".to_owned(),
+        };
+        let block = theme.pane(Line::from(title), true).title_bottom(keys);
         let frame_inside = block.inner(area);
         frame.render_widget(block, area);
         let inside = Rect {
@@ -316,7 +361,7 @@ impl Layer<State> for TimelinePage {
                 theme,
             );
         };
-        let bar = bars.get(self.cursor.get()).copied();
+        let bar = listed.get(self.cursor.get()).map(|number| bars[*number]);
         let columns = usize::from(inside.width)
             .saturating_sub(LANE + TOOK + 2)
             .max(LEAST);
@@ -357,11 +402,12 @@ impl Layer<State> for TimelinePage {
         self.cursor.draw(
             frame,
             lower,
-            bars.len(),
+            listed.len(),
             theme.selected,
             theme,
             |number, row| {
-                let Some(bar) = bars.get(number) else {
+                let bar = listed.get(number).and_then(|number| bars.get(*number));
+                let Some(bar) = bar else {
                     return Vec::new();
                 };
                 let (before, words) = self.facts(

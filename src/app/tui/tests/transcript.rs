@@ -639,6 +639,51 @@ fn the_run_is_bars_over_time_and_each_leads_to_its_item() {
 }
 
 #[test]
+fn the_list_below_the_chart_has_the_bars_of_the_part_that_is_shown() {
+    let mut state = flowing(&log(), (120, 40));
+    let waiting = |state: &State| screen(state).matches("waiting for you").count();
+    press(&mut state, "g Z");
+    assert_eq!(waiting(&state), 2, "its lane and its bar");
+    press(&mut state, "+ + + +");
+    assert!(screen(&state).contains(" Timeline  6 of 7 bars "));
+    assert_eq!(waiting(&state), 1, "{}", screen(&state));
+    // Beyond its end the part moves to the next bar.
+    press(&mut state, "G j");
+    assert_eq!(waiting(&state), 2, "{}", screen(&state));
+    assert!(screen(&state).contains(" Timeline  1 of 7 bars "));
+    press(&mut state, "g k");
+    assert!(screen(&state).contains("Bash(cargo test)"));
+    press(&mut state, "- - - -");
+    assert!(screen(&state).contains(" Timeline ──"));
+}
+
+#[test]
+fn the_cursor_stays_on_its_item_from_the_transcript_to_the_columns() {
+    for size in [(80, 24), (140, 42)] {
+        let mut state = flowing(&log(), size);
+        press(&mut state, "g j j j");
+        let item = state.item;
+        assert_ne!(
+            state.session().unwrap().turns[state.turn()].items().start,
+            item
+        );
+        press(&mut state, "|");
+        assert_eq!(
+            (state.item, state.on_turn),
+            (item, false),
+            "{}",
+            screen(&state)
+        );
+        press(&mut state, "l");
+        assert_eq!((state.item, state.focus), (item, Pane::Detail));
+        press(&mut state, "h 1 - l l");
+        assert_eq!(state.item, item, "from the folded turn");
+        press(&mut state, "1 |");
+        assert_eq!(state.item, item);
+    }
+}
+
+#[test]
 fn what_a_provider_said_in_place_of_a_reply_is_shown_in_full() {
     let long = "Overloaded: the request could not be served, try again later. ".repeat(4);
     let long = long.trim();

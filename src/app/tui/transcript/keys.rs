@@ -9,11 +9,17 @@ use crate::tui::state::State;
 use crate::tui::state::document::{Checked, item_of};
 use retake_core::rules::Severity;
 
-/// Switches between the transcript and the columns.
+/// Switches between the transcript and the columns; the cursor stays on its item.
 pub(in crate::tui) fn switch(state: &mut State) {
     state.set_flowing(!state.transcript.is_on);
     if state.transcript.is_on {
-        state.count_totals();
+        return state.count_totals();
+    }
+    let turn = state.turn();
+    let first = state.session().and_then(|session| session.turns.get(turn));
+    if first.is_some_and(|turn| turn.items().start != state.item) {
+        state.folds.set(turn, true);
+        state.on_turn = false;
     }
 }
 

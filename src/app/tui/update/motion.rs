@@ -257,7 +257,7 @@ fn unfold(state: &mut State) {
             let turn = state.turn();
             state.folds.set(turn, true);
         }
-        Pane::Turns if state.on_turn => tree_steps(state, 1, Direction::Forward),
+        Pane::Turns if state.on_turn => state.on_turn = false,
         Pane::Turns | Pane::Items => focus(state, Pane::Detail),
         Pane::Detail | Pane::Findings | Pane::Sessions => {}
     }
