@@ -537,6 +537,8 @@ impl State {
         let Some(session) = self.session() else {
             return;
         };
+        let notes = self.recovery.takes.notes.iter().map(|(at, _)| *at);
+        let marked: BTreeSet<u64> = notes.chain(self.marks.iter().copied()).collect();
         let items = session.items.iter().enumerate();
         let marked = items
             .filter(|(_, item)| marked.contains(&item.span.start))
@@ -555,8 +557,6 @@ impl State {
         let percent = self.session().and_then(|session| {
             let mut reader = UsageReader::new(session, &self.prices);
             let mut turns = (0..=self.turn()).rev().take(LOOKED_BACK);
-        let notes = self.recovery.takes.notes.iter().map(|(at, _)| *at);
-        let marked: BTreeSet<u64> = notes.chain(self.marks.iter().copied()).collect();
             turns.find_map(|turn| reader.turn(turn).ok()?.fullness())
         });
         self.context_share.set(ContextShare { of, percent });
