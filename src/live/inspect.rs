@@ -419,6 +419,18 @@ impl Inspector {
         self.shared.changed.notify_all();
     }
 
+    /// Reads files again that have changed since.
+    pub fn again(&self, numbers: impl IntoIterator<Item = usize>) {
+        let mut queue = self.shared.lock();
+        for number in numbers {
+            if let Some(file) = queue.files.get_mut(number) {
+                file.next = Some(Depth::Whole);
+                queue.order.push(number);
+            }
+        }
+        self.shared.changed.notify_all();
+    }
+
     /// These are wanted before all others.
     pub fn prefer(&self, first: impl IntoIterator<Item = usize>) {
         self.shared.lock().preferred = first.into_iter().collect();

@@ -31,7 +31,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -150,6 +150,7 @@ impl App {
                     picker.discover(discovery);
                 }
             }
+            News::Renew => self.renew(),
             News::FoundText(number, found, done) => {
                 if let Some(picker) = self.layers.of::<Picker>().next() {
                     picker.take_contents(number, found, done);
@@ -160,6 +161,13 @@ impl App {
                     picker.learn(number, summary);
                 }
             }
+        }
+    }
+
+    /// Looks for new files where the list of recordings is on top.
+    fn renew(&mut self) {
+        if let Some(picker) = self.layers.top_mut::<Picker>() {
+            picker.renew(SystemTime::now());
         }
     }
 
@@ -197,6 +205,7 @@ impl App {
         self.leave_layer();
         // What was decided while the lab had the screen has its list back.
         self.collect();
+        self.renew();
         !self.layers.is_empty()
     }
 

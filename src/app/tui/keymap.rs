@@ -126,6 +126,8 @@ pub enum Command {
     Group,
     /// Shows or hides unreadable files.
     Unread,
+    /// Looks for new and changed files.
+    Renew,
     Winner,
     Trial(Direction),
 }
@@ -323,6 +325,7 @@ pub const KEYMAP: &[Binding] = &[
     row("F", C::Contents, &[Picker], Group::Recordings, "find a text or /expression/ in the contents of the listed recordings").in_footer(75, "contents"),
     row("tab", C::Group, &[Picker], Group::Recordings, "group by project folder, by agent, or not at all").in_footer(60, "group"),
     row(".", C::Unread, &[Picker], Group::Recordings, "show or hide unreadable files"),
+    row("R F5", C::Renew, &[Picker], Group::Recordings, "look for new and changed files; while the list is shown, it does so by itself").alias(&["refresh", "reload"]),
     row("space", C::Toggle, &[Picker], Group::Recordings, "preview of the first and last messages, or more rows").in_footer(50, "preview"),
     row("J", C::Turn(Forward), HISTORY, Group::Move, "next turn").alias(&["until"]),
     row("K", C::Turn(Backward), HISTORY, Group::Move, "previous turn"),

@@ -27,6 +27,8 @@ pub enum News {
     /// Of the file that is open; the number tells it from those that were open before.
     Report(u32, Report),
     Found(Discovery),
+    /// It is time to look for new files.
+    Renew,
     /// Items of recordings with the text that the picker searches for: the number of the search, and how many
     /// recordings are searched.
     FoundText(u64, Vec<FoundText>, usize),

@@ -46,9 +46,10 @@ use retake_live::inspect::{Inspector, Summary};
 use rows::{
     COLUMN_NAMES, Grouping, ListLine, PickerRow, Sort, UNREAD, arranged, cells, fit, next, word,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 const NO_MATCH: &str = "no matches: words are searched in file names, folders, agents and the first and last \
@@ -58,6 +59,10 @@ const TITLED: u16 = 8;
 const PREVIEWED: u16 = 18;
 /// Cells of who said something, in the preview.
 const WHO: usize = 11;
+/// How often files are looked for again.
+const RENEWED: Duration = Duration::from_secs(5);
+/// Looking again takes this part of the time at most.
+const RENEWING: u32 = 20;
 /// How long the rows stay as they are while their files are being read.
 const SETTLED: Duration = Duration::from_millis(200);
 
@@ -67,6 +72,14 @@ pub struct Picker {
     /// The home folder, which is written `~`.
     home: Option<String>,
     rows: Vec<PickerRow>,
+    /// The numbers of the rows by their files.
+    numbers: HashMap<PathBuf, usize>,
+    /// Looking again, where that is under way.
+    renewal: Option<Renewal>,
+    /// Until when nothing is looked for that the operator does not ask for.
+    rests: Option<Instant>,
+    /// Ends the thread that asks for looking again.
+    is_open: Arc<()>,
     lines: Vec<ListLine>,
     columns: Vec<rows::Id>,
     sort: Sort,
@@ -91,10 +104,29 @@ pub struct Picker {
     notice: Option<SafeText>,
     layers: Layers<Self>,
     effects: Vec<Effect>,
-    work: Option<(Walk, Inspector)>,
+    work: Option<Work>,
     contents: Option<Box<ContentSearch>>,
     /// Begins a search in the contents, in a thread of its own.
     search: Option<Box<dyn Fn(ContentJob) + Send>>,
+}
+
+/// What looks for files and reads them.
+struct Work {
+    walk: Walk,
+    /// Begins to look, in a thread of its own.
+    look: Box<dyn Fn(Vec<Place>) -> Walk + Send>,
+    inspector: Inspector,
+}
+
+/// Looking for files again.
+struct Renewal {
+    since: Instant,
+    /// Whether the operator asked for it.
+    is_asked: bool,
+    /// The rows that are there.
+    seen: HashSet<usize>,
+    new: usize,
+    changed: usize,
 }
 
 impl Screen for Picker {
@@ -139,6 +171,10 @@ impl Picker {
             now,
             home: None,
             rows: Vec::new(),
+            numbers: HashMap::new(),
+            renewal: None,
+            rests: None,
+            is_open: Arc::default(),
             lines: Vec::new(),
             columns: COLUMN_NAMES.map(|(id, _)| id).to_vec(),
             sort: Sort::default(),
@@ -176,8 +212,18 @@ impl Picker {
         tell: impl Fn(News) + Clone + Send + Sync + 'static,
     ) {
         let found = tell.clone();
-        let walk = Walk::start(self.places.clone(), move |discovery| {
-            found(News::Found(discovery));
+        let look: Box<dyn Fn(Vec<Place>) -> Walk + Send> = Box::new(move |places| {
+            let found = found.clone();
+            Walk::start(places, move |discovery| found(News::Found(discovery)))
+        });
+        let walk = look(self.places.clone());
+        let (is_open, renew) = (Arc::downgrade(&self.is_open), tell.clone());
+        std::thread::spawn(move || {
+            std::thread::sleep(RENEWED);
+            while is_open.upgrade().is_some() {
+                renew(News::Renew);
+                std::thread::sleep(RENEWED);
+            }
         });
         let (options, send) = (request.options.clone(), tell.clone());
         self.search = Some(Box::new(move |job: ContentJob| {
@@ -208,25 +254,98 @@ impl Picker {
             Box::new(judge),
             move |number, summary| tell(News::Inspected(number, summary)),
         );
-        self.work = Some((walk, inspector));
+        self.work = Some(Work {
+            walk,
+            look,
+            inspector,
+        });
+    }
+
+    /// Counts the ages up to now and looks for new and changed files, in the background.
+    pub fn renew(&mut self, now: SystemTime) {
+        let rests = self.rests.is_some_and(|until| Instant::now() < until);
+        if self.is_looking || self.renewal.is_some() || rests {
+            return;
+        }
+        self.begin_renewal(now, false);
+    }
+
+    fn begin_renewal(&mut self, now: SystemTime, is_asked: bool) {
+        self.now = now;
+        for row in &mut self.rows {
+            row.now = now;
+        }
+        self.renewal = Some(Renewal {
+            since: Instant::now(),
+            is_asked,
+            seen: HashSet::new(),
+            new: 0,
+            changed: 0,
+        });
+        // The list as it is now is what the operator looks at.
+        self.has_moved |= !self.lines.is_empty();
+        self.arrange();
+        if let Some(work) = &mut self.work {
+            work.walk = (work.look)(self.places.clone());
+        }
+    }
+
+    /// What looking again found is all there is.
+    fn end_renewal(&mut self) {
+        let Some(renewal) = self.renewal.take() else {
+            return;
+        };
+        for (number, row) in self.rows.iter_mut().enumerate() {
+            row.is_gone = !renewal.seen.contains(&number);
+        }
+        self.rests = Some(Instant::now() + renewal.since.elapsed() * RENEWING);
+        if renewal.is_asked {
+            let words = match (renewal.new, renewal.changed) {
+                (0, 0) => "no new or changed files".to_owned(),
+                (new, changed) => format!("{} new, {} changed", thousands(new), thousands(changed)),
+            };
+            self.notice = Some(SafeText::from_str(&words));
+        }
     }
 
     /// Takes what looking found.
     pub fn discover(&mut self, discovery: Discovery) {
         match discovery {
             Discovery::Found(batch) => {
-                if let Some((_, inspector)) = &self.work {
-                    inspector.add(batch.iter().map(|file| file.path.clone()));
+                let (mut new, mut changed) = (Vec::new(), Vec::new());
+                for file in batch {
+                    let next = self.rows.len();
+                    let number = *self.numbers.entry(file.path.clone()).or_insert(next);
+                    match self.rows.get_mut(number) {
+                        Some(row) => changed.extend(row.renew(file).then_some(number)),
+                        None => {
+                            new.push(file.path.clone());
+                            let row = PickerRow::new(file, &self.places, self.now);
+                            self.rows.push(row);
+                        }
+                    }
+                    if let Some(renewal) = &mut self.renewal {
+                        renewal.seen.insert(number);
+                    }
                 }
-                let rows = batch.into_iter();
-                self.rows
-                    .extend(rows.map(|file| PickerRow::new(file, &self.places, self.now)));
+                if let Some(renewal) = &mut self.renewal {
+                    renewal.new += new.len();
+                    renewal.changed += changed.len();
+                }
+                let has_news = !new.is_empty() || !changed.is_empty();
+                if let Some(work) = &self.work {
+                    work.inspector.add(new);
+                    work.inspector.again(changed);
+                }
                 match self.lines.is_empty() {
                     true => self.arrange(),
+                    false if !has_news => {}
                     // The others are put in their places together.
                     false => drop(self.learned.get_or_insert_with(Instant::now)),
                 }
             }
+            // It was said when they were looked for first.
+            Discovery::Refused(..) if self.renewal.is_some() => {}
             Discovery::Refused(path, reason) => {
                 let mut notice = SafeText::from_static("cannot read ");
                 notice.push(&complaint(&path, &reason));
@@ -234,6 +353,7 @@ impl Picker {
             }
             Discovery::Finished => {
                 self.is_looking = false;
+                self.end_renewal();
                 self.arrange();
             }
         }
@@ -366,6 +486,14 @@ impl Picker {
                 self.arrange();
             }
             Command::Contents => self.search_contents(),
+            Command::Renew => {
+                match &mut self.renewal {
+                    Some(renewal) => renewal.is_asked = true,
+                    None if self.is_looking => {}
+                    None => self.begin_renewal(SystemTime::now(), true),
+                }
+                self.notice = Some(SafeText::from_static("looking for new and changed files"));
+            }
             Command::Group => {
                 self.grouping = next(&Grouping::ALL, self.grouping);
                 self.arrange();
@@ -532,6 +660,7 @@ impl Picker {
         self.learned = None;
         let chosen = self.lines.get(self.cursor.get()).and_then(number_of);
         let matching = (0..self.rows.len())
+            .filter(|number| !self.rows[*number].is_gone)
             .filter(|number| self.fault.is_none() && self.terms.match_all(&self.rows[*number]));
         let mut matching: Vec<usize> = matching.collect();
         let unread = matching
@@ -547,8 +676,8 @@ impl Picker {
         self.cursor
             .set(self.lines.iter().position(is_kept).unwrap_or(0));
         self.leave_heading(true);
-        if let Some((_, inspector)) = &self.work {
-            inspector.order(self.by_age());
+        if let Some(work) = &self.work {
+            work.inspector.order(self.by_age());
         }
     }
 
@@ -648,10 +777,9 @@ impl Picker {
     /// ` retake  recordings 1,284 · 21 not read · claude-code 902 · codex 301 ... sort: time`, of what is listed.
     fn view_header(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let shown: Vec<usize> = self.lines.iter().filter_map(number_of).collect();
-        let hidden = match self.hides_unread() {
-            true => self.rows.iter().filter(|row| is_hidden(row)).count(),
-            false => 0,
-        };
+        let hides_unread = self.hides_unread();
+        let is_left_out = |row: &&PickerRow| row.is_gone || hides_unread && is_hidden(row);
+        let hidden = self.rows.iter().filter(is_left_out).count();
         let total = self.rows.len() - hidden;
         let all = thousands(total);
         let mut left = vec![
@@ -923,8 +1051,8 @@ impl<A: Perform> Layer<A> for Picker {
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &A, theme: &Theme) {
         self.draw(frame, area, theme);
         // What is on the screen is inspected first.
-        if let Some((_, inspector)) = &self.work {
-            inspector.prefer(self.visible());
+        if let Some(work) = &self.work {
+            work.inspector.prefer(self.visible());
         }
     }
 }

@@ -37,7 +37,11 @@ pub struct PickerRow {
     agent: Cow<'static, str>,
     /// Whether the operator named this file.
     pub is_named: bool,
-    now: SystemTime,
+    pub now: SystemTime,
+    /// Whether the file has changed since it was read.
+    is_stale: bool,
+    /// Whether it is no longer where it was found.
+    pub is_gone: bool,
     /// What words of a filter are looked for in, once it was asked for.
     text: OnceCell<String>,
 }
@@ -65,14 +69,27 @@ impl PickerRow {
                 && place.is_some_and(|place| place.path == candidate.path),
             agent,
             now,
+            is_stale: false,
+            is_gone: false,
             text: OnceCell::new(),
             summary: None,
             candidate,
         }
     }
 
+    /// Takes the file as it was found again; whether it is another than before.
+    pub fn renew(&mut self, candidate: Candidate) -> bool {
+        self.is_gone = false;
+        let facts = |candidate: &Candidate| (candidate.size, candidate.modified);
+        let has_changed = facts(&self.candidate) != facts(&candidate);
+        self.is_stale |= has_changed;
+        self.candidate = candidate;
+        has_changed
+    }
+
     /// Takes what the file holds.
     pub fn learn(&mut self, summary: Result<Summary, String>) {
+        self.is_stale = false;
         self.summary = Some(summary);
         self.text = OnceCell::new();
     }
@@ -121,6 +138,7 @@ impl PickerRow {
     /// Whether nothing more can be learned about it.
     pub fn is_done(&self) -> bool {
         match &self.summary {
+            _ if self.is_stale => false,
             None => false,
             Some(Ok(summary)) => summary.is_whole,
             Some(Err(_)) => true,

@@ -317,6 +317,54 @@ fn what_is_no_filter_is_told_while_it_is_typed_and_lists_nothing() {
 }
 
 #[test]
+fn the_list_renews_itself_and_keeps_cursor_filter_and_sort() {
+    let mut picker = picker(&[("a.json", 1), ("b.json", 2), ("c.json", 3)]);
+    picker.discover(Discovery::Finished);
+    press(&mut picker, "s↓");
+    let (sort, chosen) = (picker.sort, picker.selected().map(Path::to_owned));
+    press(&mut picker, "/json\n");
+    picker.cursor.set(1);
+    let shown = |picker: &Picker| screen(picker, 80, 24);
+    let chosen_now = picker.selected().map(Path::to_owned);
+    // Time passes: nothing else has changed.
+    let later = now() + Duration::from_secs(7200);
+    picker.renew(later);
+    let files = || vec![candidate(b"a.json", 1), candidate(b"b.json", 2)];
+    let grown = Candidate {
+        size: 9999,
+        ..candidate(b"b.json", 0)
+    };
+    let found = vec![candidate(b"new.json", 0), files().remove(0), grown.clone()];
+    picker.discover(Discovery::Found(found));
+    picker.discover(Discovery::Finished);
+    let seen = shown(&picker);
+    assert!(seen.contains("new.json"), "{seen}");
+    assert!(!seen.contains("c.json"), "it is gone: {seen}");
+    assert!(seen.contains("recordings 3"), "{seen}");
+    assert!(seen.contains("3h"), "a.json is older now: {seen}");
+    assert_eq!(picker.selected(), chosen_now.as_deref());
+    assert_eq!((picker.sort, picker.filter.text().as_str()), (sort, "json"));
+    assert!(chosen.is_some());
+    // By key, with what it found.
+    press(&mut picker, "R");
+    assert!(shown(&picker).contains("looking for new and changed files"));
+    let found = vec![
+        candidate(b"new.json", 0),
+        files().remove(0),
+        grown,
+        candidate(b"c.json", 3),
+    ];
+    picker.discover(Discovery::Found(found));
+    picker.discover(Discovery::Finished);
+    let seen = shown(&picker);
+    assert!(seen.contains("no new or changed files"), "{seen}");
+    assert!(
+        seen.contains("recordings 4") && seen.contains("c.json"),
+        "{seen}"
+    );
+}
+
+#[test]
 fn the_header_counts_what_is_listed_and_unread_files_are_listed_on_request() {
     let mut picker = filled();
     let shown = screen(&picker, 80, 24);
