@@ -87,7 +87,7 @@ pub(super) fn open_request(
         },
         picker: settings.picker,
         view: settings.view,
-        detail: settings.detail,
+        layout: settings.layout,
         without_mouse: settings.without_mouse,
         staged: Staged::default(),
     })

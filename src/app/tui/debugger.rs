@@ -10,6 +10,7 @@ use super::report::Report;
 use super::request::{OpenRequest, View};
 use super::state::State;
 use super::state::document::{Document, Extent};
+use super::state::layout::LayoutSettings;
 use super::theme::Theme;
 use super::{update, view};
 use jiff::tz::TimeZone;
@@ -30,7 +31,7 @@ pub(super) struct OpenedFile {
     head: Option<Arc<Document>>,
     knowledge: Arc<Knowledge>,
     view: View,
-    detail: Option<u16>,
+    layout: LayoutSettings,
 }
 
 impl OpenedFile {
@@ -69,7 +70,7 @@ impl OpenedFile {
             head,
             knowledge,
             view: request.view.unwrap_or(View::Columns),
-            detail: request.detail,
+            layout: request.layout,
         })
     }
 
@@ -78,7 +79,7 @@ impl OpenedFile {
         let mut state = State::new(self.name.clone(), size);
         state.recovery.target = self.knowledge.target();
         state.set_flowing(self.view == View::Flow);
-        state.detail_share = self.detail;
+        state.set_layout(self.layout);
         state.prices = self.knowledge.prices.clone();
         state.zone = TimeZone::system();
         if let Some(head) = &self.head {

@@ -3,6 +3,7 @@
 use super::loader::Knowledge;
 use super::loader::takes::conductor::Staged;
 use super::picker::rows::PickerSettings;
+use super::state::layout::LayoutSettings;
 use super::theme::ThemeOptions;
 use retake_live::{InputError, ReadOptions};
 use std::io;
@@ -33,8 +34,7 @@ pub struct OpenRequest {
     pub picker: PickerSettings,
     /// Without it everything opens as a flow.
     pub view: Option<View>,
-    /// Percent of the width that the detail has.
-    pub detail: Option<u16>,
+    pub layout: LayoutSettings,
     /// Whether the mouse is left to the terminal.
     pub without_mouse: bool,
     /// A run that begins in the file that is opened first.

@@ -7,13 +7,16 @@ use super::keymap::settings::{Rebound, key_faults, rebound};
 use super::keymap::{self, Binding};
 use super::picker::rows::{COLUMN_NAMES, Grouping, Id, PickerSettings, Sort};
 use super::request::View;
-use super::state::layout::DETAIL;
+use super::state::layout::{DETAIL, DetailPlace, LayoutSettings};
 use super::theme::Variant;
+use super::transcript;
 use retake_core::config::{self, Checker, ConfigErrors, Key, Keys, Section, Shape};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+/// The least and the most rows of a folded result.
+const RESULT_ROWS: (u64, u64) = (1, 50);
 /// Longest file, in bytes.
 const LONGEST: usize = 1 << 20;
 
@@ -31,8 +34,20 @@ pub static FILE: Keys = Keys {
         key(
             "detail",
             Shape::Whole(DETAIL.0 as u64, DETAIL.1 as u64),
-            "width of the detail in percent of the screen, instead of 50 beside the transcript and 42 in the columns",
+            "width, or height, of the detail in percent of the screen, instead of 50 at the transcript and 42 in the columns",
             "",
+        ),
+        key(
+            "layout",
+            Shape::Word(None, places),
+            "where the detail is shown: beside the list (below 100 columns over it), or below it",
+            "\"beside\"",
+        ),
+        key(
+            "result-rows",
+            Shape::Whole(RESULT_ROWS.0, RESULT_ROWS.1),
+            "most rows of a folded result in the transcript",
+            "3",
         ),
         key(
             "ascii",
@@ -116,6 +131,10 @@ fn themes() -> Vec<&'static str> {
     [vec!["auto"], words(&Variant::ALL)].concat()
 }
 
+fn places() -> Vec<&'static str> {
+    words(&DetailPlace::ALL)
+}
+
 fn views() -> Vec<&'static str> {
     words(&View::ALL)
 }
@@ -145,8 +164,7 @@ pub struct Settings {
     /// `None` leaves it to the environment.
     pub theme: Option<Variant>,
     pub view: Option<View>,
-    /// Percent of the width that the detail has.
-    pub detail: Option<u16>,
+    pub layout: LayoutSettings,
     /// As it is written.
     pub prices: Option<PathBuf>,
     pub ascii: bool,
@@ -178,7 +196,11 @@ impl Settings {
         let word = |key| file.text(key).unwrap_or_default();
         self.theme = named(&Variant::ALL, word("theme"));
         self.view = named(&View::ALL, word("view"));
-        self.detail = file.get("detail");
+        self.layout = LayoutSettings {
+            detail: file.get("detail"),
+            detail_place: named(&DetailPlace::ALL, word("layout")).unwrap_or_default(),
+            result_rows: file.get("result-rows"),
+        };
         self.prices = file.text("prices").map(PathBuf::from);
         self.ascii = file.get("ascii").unwrap_or(false);
         self.without_mouse = !file.get("mouse").unwrap_or(true);
@@ -233,15 +255,21 @@ impl Settings {
         let word = |found: Option<&'static str>, default| quoted(found.unwrap_or(default));
         let theme = Variant::ALL.iter().find(|(it, _)| Some(*it) == self.theme);
         let view = View::ALL.iter().find(|(it, _)| Some(*it) == self.view);
+        let layout = self.layout;
+        let place = DetailPlace::ALL.iter();
+        let place = place.clone().find(|(it, _)| *it == layout.detail_place);
+        let result_rows = layout.result_rows.unwrap_or(transcript::RESULT_ROWS);
         for (name, value) in [
             ("theme", word(theme.map(|(_, word)| *word), "auto")),
             ("view", word(view.map(|(_, word)| *word), "flow")),
+            ("layout", word(place.map(|(_, word)| *word), "beside")),
+            ("result-rows", result_rows.to_string()),
             ("ascii", self.ascii.to_string()),
             ("mouse", (!self.without_mouse).to_string()),
         ] {
             put(name, &value, &from(self.lines.get(name)));
         }
-        if let Some(detail) = self.detail {
+        if let Some(detail) = layout.detail {
             put(
                 "detail",
                 &detail.to_string(),
@@ -342,6 +370,31 @@ mod tests {
         for (one, other) in again.bindings().iter().zip(&rows) {
             assert_eq!(one.keys, other.keys);
         }
+    }
+
+    #[test]
+    fn the_layout_of_recordings_is_read_and_printed() {
+        let text = "layout = \"below\"\nresult-rows = 8\n";
+        let settings = Settings::read(text).unwrap();
+        assert_eq!(settings.layout.detail_place, DetailPlace::Below);
+        assert_eq!(settings.layout.result_rows, Some(8));
+        let effective = settings.effective();
+        for (value, from) in [
+            ("layout = \"below\"", "# line 1"),
+            ("result-rows = 8", "# line 2"),
+        ] {
+            let line = effective.lines().find(|line| line.starts_with(value));
+            assert!(line.is_some_and(|line| line.ends_with(from)), "{effective}");
+        }
+        let default = Settings::default().effective();
+        assert!(default.contains("layout = \"beside\""), "{default}");
+        assert!(default.contains("result-rows = 3 "), "{default}");
+        let faults = Settings::read("layout = \"left\"\nresult-rows = 0\n").unwrap_err();
+        let faults = faults.to_string();
+        assert!(
+            faults.contains("line 1") && faults.contains("line 2"),
+            "{faults}"
+        );
     }
 
     #[test]

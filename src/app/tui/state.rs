@@ -32,7 +32,7 @@ use document::{Checked, Counts, Document, Extent, Place};
 use exchange::Intercepted;
 use hits::Hits;
 use jiff::tz::TimeZone;
-use layout::{Area, Arrangement, Layout, Pane};
+use layout::{Area, Arrangement, DetailPlace, Layout, LayoutSettings, Pane};
 use live::Live;
 use preview::Previews;
 use recovery::{Awaited, Recovery};
@@ -138,6 +138,9 @@ pub struct State {
     pub is_zoomed: bool,
     /// Percent of the width that the detail has, where the operator chose it.
     pub detail_share: Option<u16>,
+    pub detail_place: DetailPlace,
+    /// Most rows of a folded result.
+    pub result_rows: usize,
     /// The name of the file.
     pub name: String,
     pub stage: Stage,
@@ -248,6 +251,8 @@ impl State {
             layout: Layout::default(),
             is_zoomed: false,
             detail_share: None,
+            detail_place: DetailPlace::default(),
+            result_rows: transcript::RESULT_ROWS,
             name,
             stage: Stage::Reading { done: 0, total: 0 },
             document: None,
@@ -635,6 +640,13 @@ impl State {
         !self.layers.is_empty()
     }
 
+    /// Takes what the operator set.
+    pub fn set_layout(&mut self, settings: LayoutSettings) {
+        self.detail_share = settings.detail;
+        self.detail_place = settings.detail_place;
+        self.result_rows = settings.result_rows.unwrap_or(transcript::RESULT_ROWS);
+    }
+
     /// Divides the screen anew.
     pub fn lay_out(&mut self) {
         let arrangement = Arrangement {
@@ -644,6 +656,7 @@ impl State {
             is_flowing: self.transcript.is_on,
             is_zoomed: self.is_zoomed,
             detail: self.detail_share,
+            detail_place: self.detail_place,
         };
         self.layout = Layout::new(self.size, arrangement);
     }
@@ -784,6 +797,7 @@ impl State {
             cursor: self.item,
             needle: needle.as_ref(),
             occurrence,
+            result_rows: self.result_rows,
             size: (usize::from(area.width), height - coming),
         };
         Some(act(&mut self.transcript, &subject))

@@ -91,8 +91,11 @@ pub struct ModelPrice {
     /// How many tokens it takes at most.
     pub window: Option<u64>,
     input: TokenPrice,
+    #[serde(alias = "cache_read")]
     cached: Option<TokenPrice>,
+    #[serde(alias = "cache_write")]
     written: Option<TokenPrice>,
+    #[serde(alias = "cache_write_1h")]
     written_1h: Option<TokenPrice>,
     output: TokenPrice,
     long: Option<LongPrices>,
@@ -104,7 +107,9 @@ pub struct ModelPrice {
 struct LongPrices {
     above: u64,
     input: TokenPrice,
+    #[serde(alias = "cache_read")]
     cached: Option<TokenPrice>,
+    #[serde(alias = "cache_write")]
     written: Option<TokenPrice>,
     output: Option<TokenPrice>,
 }
@@ -289,6 +294,21 @@ mod tests {
         };
         assert_eq!(gemini.cost(&short).all.to_string(), "$0.25");
         assert_eq!(gemini.cost(&long).all.to_string(), "$1.00");
+    }
+
+    #[test]
+    fn prices_of_the_cache_have_the_names_that_providers_give_them_too() {
+        let file = "[models]\na = { input = 3, output = 15, cache_read = 0.3, cache_write = 3.75, cache_write_1h = 6 }\n\
+            b = { input = 3, output = 15, cached = 0.3, written = 3.75, written_1h = 6 }\n";
+        let prices = Prices::built_in().overridden(file).unwrap();
+        assert_eq!(prices.model("a"), prices.model("b"));
+        let fault =
+            Prices::built_in().overridden("[models]\na = { input = 3, output = 15, cache = 1 }\n");
+        let fault = fault.unwrap_err().to_string();
+        assert!(
+            fault.contains("line 2") && fault.contains("cache_read"),
+            "{fault}"
+        );
     }
 
     #[test]

@@ -54,6 +54,20 @@ impl Area {
             && (self.y..self.y + self.height).contains(&row)
     }
 
+    /// Its first rows, and the rest.
+    fn split(self, rows: u16) -> (Self, Self) {
+        let upper = Self {
+            height: rows,
+            ..self
+        };
+        let lower = Self {
+            y: self.y + rows,
+            height: self.height - rows,
+            ..self
+        };
+        (upper, lower)
+    }
+
     /// What a frame of one cell leaves.
     pub fn inside(self) -> Self {
         Self {
@@ -79,6 +93,31 @@ pub const COLUMN: u16 = 42;
 pub const DETAIL: (u16, u16) = (20, 80);
 pub const DETAIL_STEP: u16 = 5;
 
+/// What the operator set for recordings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LayoutSettings {
+    /// Percent of the screen that the detail has.
+    pub detail: Option<u16>,
+    pub detail_place: DetailPlace,
+    /// Most rows of a folded result.
+    pub result_rows: Option<usize>,
+}
+
+/// Where the detail is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DetailPlace {
+    /// Beside the list where the screen is wide, else over it.
+    #[default]
+    Beside,
+    /// Below the list.
+    Below,
+}
+
+impl DetailPlace {
+    /// Every place with the word for it.
+    pub const ALL: [(Self, &'static str); 2] = [(Self::Beside, "beside"), (Self::Below, "below")];
+}
+
 /// How the operator wants the screen to be divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrangement {
@@ -91,8 +130,9 @@ pub struct Arrangement {
     pub is_flowing: bool,
     /// Whether the focused pane has the whole screen.
     pub is_zoomed: bool,
-    /// Percent of the width that the detail has, where the operator chose it.
+    /// Percent of the screen that the detail has, where the operator chose it.
     pub detail: Option<u16>,
+    pub detail_place: DetailPlace,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -115,6 +155,7 @@ impl Layout {
             is_flowing,
             is_zoomed,
             detail,
+            detail_place,
         } = arrangement;
         if width < LEAST.0 || height < LEAST.1 {
             return Self::default();
@@ -131,6 +172,26 @@ impl Layout {
             width,
             height: (height - 2).saturating_sub(message).max(1),
         };
+        let all = column(0, width);
+        let has_detail = !is_flowing
+            || focus == Pane::Detail
+            || left == Pane::Findings
+            || left == Pane::Sessions;
+        if detail_place == DetailPlace::Below && has_detail && !is_zoomed {
+            let below = share(all.height, detail.unwrap_or(HALF));
+            let list = match left {
+                Pane::Turns | Pane::Items | Pane::Detail if focus == Pane::Items => Pane::Items,
+                Pane::Turns | Pane::Items | Pane::Detail => Pane::Turns,
+                Pane::Findings | Pane::Sessions => left,
+            };
+            let (upper, lower) = all.split(all.height - below);
+            return Self {
+                header: row(0),
+                panes: vec![(list, upper), (Pane::Detail, lower)],
+                footer: row(height - 1),
+                is_flowing,
+            };
+        }
         let half = if is_flowing { HALF } else { COLUMN };
         let detail = share(width, detail.unwrap_or(half));
         // The rows of the turns say what is called; those of the items are short.

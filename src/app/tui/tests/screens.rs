@@ -2,7 +2,9 @@
 
 use super::desk::Desk;
 use super::live_phases::paused;
+use super::messages::Message;
 use super::*;
+use crate::tui::state::layout::{DetailPlace, LayoutSettings};
 use retake_core::engine::{Reason, RunCommand};
 use retake_core::session::ledger::{Ask, LedgerEvent};
 use retake_live::live::RunNews;
@@ -204,6 +206,61 @@ fn a_session_that_the_list_led_to_is_left_to_the_one_before() {
         press(&mut state, "S j enter S k enter");
         assert_eq!(state.session, 0);
         assert!(matches!(press(&mut state, "q")[..], [Effect::Close]));
+    }
+}
+
+#[test]
+fn the_detail_below_the_list_and_longer_results_as_the_operator_sets_them() {
+    for size in [(80, 24), (140, 42)] {
+        let mut desk = Desk::of("unknown-tool.json");
+        desk.state.set_layout(LayoutSettings {
+            detail_place: DetailPlace::Below,
+            ..LayoutSettings::default()
+        });
+        desk.send(Message::Resize(size.0, size.1));
+        let row_of = |desk: &Desk, words: &str| {
+            let screen = desk.screen();
+            screen.lines().position(|row| row.contains(words))
+        };
+        desk.press("j j").sees("Item ");
+        assert_eq!(row_of(&desk, "┌ Turns "), Some(1));
+        assert!(row_of(&desk, "┌ Item ") > Some(8), "{}", desk.screen());
+        desk.press("2").sees("┌ Turn ").press("4").sees("Findings");
+        assert!(row_of(&desk, "┌ Item ") > Some(8), "{}", desk.screen());
+        // In the transcript it comes with enter.
+        desk.press("1 |")
+            .misses("┌ Item ")
+            .press("J 3")
+            .sees("┌ Item ");
+        assert!(row_of(&desk, "┌ Item ") > Some(8), "{}", desk.screen());
+    }
+    let lines: Vec<String> = (1..20).map(|line| format!("line {line}")).collect();
+    let text = serde_json::json!([
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "list", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "a", "content": lines.join("\n")},
+    ]);
+    let mut desk = Desk::with("a.json", &text.to_string());
+    desk.state.set_layout(LayoutSettings {
+        result_rows: Some(6),
+        ..LayoutSettings::default()
+    });
+    desk.press("|")
+        .sees("line 6")
+        .misses("line 7")
+        .sees("13 more lines");
+}
+
+#[test]
+fn a_file_that_is_cut_before_its_first_item_says_where_and_what_to_do() {
+    let text = "[{\"role\": \"user\",\n  \"content\": \"Where is";
+    for is_flowing in [false, true] {
+        let mut desk = Desk::with("trunc.json", text);
+        desk.state.set_flowing(is_flowing);
+        desk.press("").sees("line 2:23");
+        desk.press("L").sees("line 2:23");
+        desk.sees("the file ends in the middle of its JSON")
+            .sees("copy it again");
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) struct BlockContext<'a> {
     pub(super) sessions: &'a [Session],
     /// The index of the one that is shown.
     pub(super) number: usize,
+    /// Most rows of a folded result.
+    pub(super) result_rows: usize,
 }
 
 /// What a row of a block is.
@@ -108,7 +110,7 @@ const LOOKED_BACK: usize = 8;
 const EMPTY: u64 = 256;
 
 /// Most rows of what is folded.
-const RESULT: usize = 3;
+pub(super) const RESULT: usize = 3;
 const ERROR: usize = 6;
 const DIFF: usize = 10;
 const REASONING: usize = 2;
@@ -696,9 +698,9 @@ impl<'a> Block<'a> {
         let most = match call {
             _ if self.is_unfolded() => MOST,
             _ if self.is_brief() && !is_current => 0,
-            _ if is_faulty => ERROR,
+            _ if is_faulty => ERROR.max(self.page.result_rows),
             Some(call) if self.says_enough(call) && !is_current => 0,
-            _ => RESULT,
+            _ => self.page.result_rows,
         };
         if most == 0 {
             return;
@@ -722,8 +724,8 @@ impl<'a> Block<'a> {
             Some(lines) if self.is_unfolded() => lines,
             Some(_) => {
                 let room = self.page.width.saturating_sub(self.margin() + 4).max(1);
-                let row = SafeText::single_line(&compact(text), room * RESULT);
-                is_cut |= row.width() >= room * RESULT;
+                let row = SafeText::single_line(&compact(text), room * most);
+                is_cut |= row.width() >= room * most;
                 plain_lines(&row)
             }
             None => self.lines(text, writing),

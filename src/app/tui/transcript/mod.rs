@@ -126,6 +126,9 @@ struct BlocksKey {
     mode: Mode,
 }
 
+/// Most rows of a folded result, where the operator sets nothing else.
+pub const RESULT_ROWS: usize = block::RESULT;
+
 /// What the transcript shows of.
 #[derive(Debug, Clone, Copy)]
 pub struct ShownSession<'a> {
@@ -148,6 +151,8 @@ pub struct ShownSession<'a> {
     pub cursor: usize,
     /// The text whose places are set apart.
     pub needle: Option<&'a Arc<Needle>>,
+    /// Most rows of a folded result.
+    pub result_rows: usize,
     /// Which of them in the item with the cursor is the current one.
     pub occurrence: usize,
     /// Columns and rows that there are for it.
@@ -280,6 +285,7 @@ impl Transcript {
                 folder: &self.recording.folder,
                 sessions: subject.sessions,
                 number: subject.number,
+                result_rows: subject.result_rows,
             },
             cursor: subject.cursor,
             blocks: &mut self.blocks,

@@ -151,6 +151,7 @@ impl<'a> Page<'a> {
             folder: &self.folder,
             sessions: self.sessions,
             number: self.number,
+            result_rows: block::RESULT,
         };
         block::rows(&context, item, false)
     }
