@@ -380,7 +380,7 @@ impl Report {
         sum.add(totals);
         if let Some(all) = sum.cost.filter(|_| totals.cost.is_some()) {
             let mark = at_least(sum.undercounted > 0);
-            words.push_str(&format!("; {mark}{all} with them"));
+            words.push_str(&format!("; {mark}{all} in all"));
         }
         self.heading(&words);
         let mut nested: Vec<_> = nested.iter().collect();

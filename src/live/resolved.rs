@@ -1,7 +1,7 @@
 //! A fault that somebody decided about is resolved: that of a call whose output a take wrote is no error, and
 //! holds no run. The output of a tool in a run, as of one that failed, is nobody's decision.
 
-use retake_core::rules::{Finding, Severity};
+use retake_core::rules::{Finding, IN_TRANSIT, SETTLED, Severity};
 use retake_core::session::ledger::Ending;
 use retake_core::session::{Item, Kind, Rope, Session, Source, Span, TextOrigin};
 use serde_json::value::RawValue;
@@ -71,6 +71,14 @@ pub fn mark_resolved(session: &Session, rope: &Rope, findings: &mut [Finding]) {
                 false => Severity::Info,
             };
             finding.is_settled = true;
+            let output = session
+                .pairing
+                .partner(index)
+                .filter(|_| own.kind == Kind::Call);
+            finding.facts.extend(output.map(|output| {
+                let words = format!("answered by item {} of this take", output + 1);
+                (SETTLED, words)
+            }));
             // That it was answered says nothing about the tools, where the answer is known to be no tool's.
             finding.facts.retain(|(name, _)| *name != "note");
             finding
@@ -86,9 +94,7 @@ pub fn mark_repaired(findings: &mut [Finding]) {
     for finding in findings {
         finding.severity = Severity::Info;
         finding.is_settled = true;
-        finding
-            .facts
-            .push(("settled", "fixed in transit".to_owned()));
+        finding.facts.push((SETTLED, IN_TRANSIT.to_owned()));
         finding.offers.clear();
     }
 }

@@ -388,6 +388,8 @@ fn a_cut_in_a_character_is_one_problem() {
         .collect();
     assert_eq!(
         told,
-        ["the JSON ends in the middle: read the item before it"]
+        [
+            "the file ends in the middle of its JSON: the item before that was read; if it was copied, copy it again"
+        ]
     );
 }

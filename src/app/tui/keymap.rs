@@ -378,7 +378,7 @@ pub const KEYMAP: &[Binding] = &[
     row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair").in_footer(0, "drop").destructive().alias(&["delete", "remove"]),
     row("u", C::Undo, PANES, Group::Recover, "undo: back to the previous take").alias(&["reverse-step", "revert"]),
     row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the next take"),
-    row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends after this item, or after this turn in the list of turns").alias(&["branch"]),
+    row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends after this item (in the transcript: and the results of its calls), or in the list of turns after this turn").alias(&["branch"]),
     row("T", C::Takes, PANES, Group::Recover, "the takes and their differences").alias(&["diff", "compare", "history", "versions"]),
     row("W", C::Lab, PANES, Group::Recover, "the wording lab: which words help the model, counted over many samples").alias(&["lab", "wording lab", "compare wordings", "experiment"]),
     row("I", C::Intercept, PANES, Group::Live, "switch the proxy's interception on or off"),

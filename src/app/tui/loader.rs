@@ -242,9 +242,7 @@ impl Work {
             .collect();
         if !places.is_empty() {
             let places = file_places(&*recording.source, &[], places)?.into_iter();
-            let lines = places.filter_map(|(at, place)| Some((at, place.line?)));
-            let lines = lines.collect();
-            self.tell(Report::Lines(lines));
+            self.tell(Report::Lines(places.collect()));
         }
         Ok(())
     }

@@ -10,10 +10,10 @@ use super::state::tree::Shown;
 use retake_core::engine::Breakpoint;
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::usage::SessionUsage;
-use retake_live::SubAgent;
 use retake_live::discover::Discovery;
 use retake_live::inspect::Summary;
 use retake_live::live;
+use retake_live::{FilePlace, SubAgent};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -103,8 +103,8 @@ pub enum Report {
     Trust(TrustRequest),
     /// The file has grown; what is shown from now on. Its numbers are right, its findings are not known yet.
     Grown(Arc<Document>),
-    /// On which lines problems stand, by their byte.
-    Lines(HashMap<u64, u64>),
+    /// Where problems stand, by their byte.
+    Lines(HashMap<u64, FilePlace>),
     Notice(String),
     /// The file cannot be followed.
     NotFollowed,

@@ -38,10 +38,11 @@ use preview::Previews;
 use recovery::{Awaited, Recovery};
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
-use retake_core::session::{Item, Kind, Session, is_sub_agent, sub_agents_of};
+use retake_core::session::{Item, Kind, Problem, Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Prices, SessionUsage, UsageOrder, UsageReader};
 use retake_live::SubAgent;
 use retake_live::search::Needle;
+use retake_live::{FilePlace, SubAgent};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -179,7 +180,7 @@ pub struct State {
     /// The item in full.
     pub detail: Detail,
     /// The lines of problems of reading, by their byte.
-    pub lines: HashMap<u64, u64>,
+    pub lines: HashMap<u64, FilePlace>,
     pub layers: Layers<Self>,
     pub effects: Vec<Effect>,
     /// A line for the operator until the next key.
@@ -431,6 +432,31 @@ impl State {
     pub fn problems(&self) -> usize {
         let document = self.document.as_ref();
         document.map_or(0, |document| document.recording.problems.len())
+    }
+
+    /// Where a problem of reading is: `line 120:183`, or `byte 3000` where lines are not known.
+    pub fn place_of_problem(&self, problem: &Problem) -> String {
+        match self
+            .lines
+            .get(&problem.at)
+            .filter(|place| place.line.is_some())
+        {
+            Some(place) => format!("line {}", place.to_string().trim_start_matches(':')),
+            None => format!("byte {}", problem.at),
+        }
+    }
+
+    /// Why there is nothing to show, where reading is over and gave no item.
+    pub fn nothing_read(&self) -> Option<String> {
+        let recording = &self
+            .document
+            .as_ref()
+            .filter(|_| self.is_whole())?
+            .recording;
+        let problem = recording.problems.first()?;
+        let mut sessions = recording.sessions.iter();
+        let is_empty = sessions.all(|session| session.items.is_empty());
+        is_empty.then(|| format!("{}: {}", self.place_of_problem(problem), problem.kind))
     }
 
     /// The rows of the turns pane.

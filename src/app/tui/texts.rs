@@ -304,10 +304,7 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
         lines.extend(entry("", trouble, theme.error, width, theme));
     }
     for problem in problems.iter().take(PROBLEMS) {
-        let place = match state.lines.get(&problem.at) {
-            Some(line) => format!("line {line:<10} "),
-            None => format!("byte {:<10} ", problem.at),
-        };
+        let place = format!("{:<15} ", state.place_of_problem(problem));
         let words = problem.kind.to_string();
         lines.extend(entry(&place, &words, theme.text, width, theme));
     }

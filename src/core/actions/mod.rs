@@ -111,19 +111,19 @@ pub const ACTIONS: &[Action] = &[
     Action {
         id: "inject-error",
         title: "inject error",
-        what: "answer the call with an error that the model can read",
+        what: "answer the call with an error for the model",
         plan: inject_error::plan,
     },
     Action {
         id: "retry",
         title: "retry turn",
-        what: "ask the model again from this turn, plain or with feedback",
+        what: "ask the model again, plain or with feedback",
         plan: retry::plan,
     },
     Action {
         id: "fallback",
         title: "accept fallback",
-        what: "take a value as the final message or as the tool's output",
+        what: "set the final message or the tool's output",
         plan: fallback::plan,
     },
     Action {
@@ -147,7 +147,7 @@ pub const ACTIONS: &[Action] = &[
     Action {
         id: "salvage-call",
         title: "make it a call",
-        what: "make the call of it that the model wrote as text",
+        what: "make the call that the model wrote as text",
         plan: salvage_call::plan,
     },
     Action {
@@ -165,7 +165,7 @@ pub const ACTIONS: &[Action] = &[
     Action {
         id: "drop-pair",
         title: "drop pair",
-        what: "leave call, output and their reasoning out of the history",
+        what: "leave out call, output and their reasoning",
         plan: drop_pair::plan,
     },
     Action {
@@ -177,7 +177,7 @@ pub const ACTIONS: &[Action] = &[
     Action {
         id: "renew-id",
         title: "new id",
-        what: "give the reused id a new one, in the call and in its output",
+        what: "give the call and its output an id of their own",
         plan: renew_id::plan,
     },
     Action {
@@ -195,13 +195,13 @@ pub const ACTIONS: &[Action] = &[
     Action {
         id: "sanitise-name",
         title: "sanitise name",
-        what: "rename the tool to a name that the provider accepts",
+        what: "rename the tool as the provider accepts it",
         plan: sanitise_name::plan,
     },
     Action {
         id: "relink",
         title: "relink",
-        what: "link the entry to the one before it in the file",
+        what: "link the entry to the one before it",
         plan: relink::plan,
     },
     Action {

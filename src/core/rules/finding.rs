@@ -203,6 +203,9 @@ pub const REFUSAL: &str = "refusal";
 
 /// The evidence that holds the number of the output that answers a faulty call with an error.
 const ANSWER: &str = "answer";
+/// What was done about one that is settled.
+pub const SETTLED: &str = "settled";
+pub const IN_TRANSIT: &str = "fixed in transit";
 
 /// The evidence that an agent does not send the item any more.
 pub(super) const UNSENT: &str = "unsent";
@@ -368,7 +371,7 @@ impl Finding {
             return format!("the provider refuses this: {refusal}");
         }
         let cause = self.cause.map(OrphanCause::words);
-        let settled = self.get("settled").unwrap_or("answered in this take");
+        let settled = self.get(SETTLED).unwrap_or("its output is of this take");
         let mut message = fill(self.rule.message, |name| match name {
             "cause" => cause.map(str::to_owned),
             "pointer" => self.pointer.as_deref().map(|it| readable(it).into_owned()),
@@ -391,9 +394,9 @@ impl Finding {
     /// What was done about one that is settled: its call was answered and stays in the history as it is, or
     /// another reply went out in its place.
     pub fn resolution(&self) -> &'static str {
-        match self.get("settled") {
-            Some(_) => "fixed",
-            None => "answered",
+        match self.get(SETTLED) {
+            Some(IN_TRANSIT) => "fixed",
+            Some(_) | None => "answered",
         }
     }
 

@@ -57,8 +57,8 @@ pub use check::{
 pub use clean_cache::CleanCache;
 pub use error_class::{ErrorClass, reports_error};
 pub use finding::{
-    Finding, OrphanCause, REFUSAL, Rule, RulePage, Scope, Severity, beside, nearest_of, of_pair,
-    of_turn,
+    Finding, IN_TRANSIT, OrphanCause, REFUSAL, Rule, RulePage, SETTLED, Scope, Severity, beside,
+    nearest_of, of_pair, of_turn,
 };
 pub use health::{Health, Rate, ToolHealth};
 pub use run::{CheckedItem, CleanItem, Digest, Digests, Run};

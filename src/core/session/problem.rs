@@ -21,10 +21,10 @@ pub enum ProblemKind {
     #[error("the text ends before its closing bracket; the records up to there are shown")]
     Unclosed,
     /// A document that the end of the file cuts, and how many items are read of it.
-    #[error("the JSON ends in the middle: read {}", match .items {
-        0 => "nothing of it".to_owned(),
-        1 => "the item before it".to_owned(),
-        items => format!("the {items} items before it"),
+    #[error("the file ends in the middle of its JSON: {}; if it was copied, copy it again", match .items {
+        0 => "no item is whole before that".to_owned(),
+        1 => "the item before that was read".to_owned(),
+        items => format!("the {items} items before that were read"),
     })]
     Cut { items: usize },
     #[error("text after the last record was left alone")]

@@ -43,7 +43,7 @@ pub const VERBS: &[Verb] = &[
         word: "inject",
         deed: PolicyAction::Act(&["inject-error"]),
         has_wording: true,
-        what: "answer the call with an error that the model can read",
+        what: "answer the call with an error for the model",
         ..PLAIN
     },
     Verb {

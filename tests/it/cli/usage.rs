@@ -193,7 +193,7 @@ fn sub_agents_of_the_same_file_count_with_their_session() {
     let (code, text, _) = told(here.path(), &["usage", "log.jsonl"]);
     assert_eq!(code, 0);
     for words in [
-        "1 sub-agent, 105 tok, <$0.001; <$0.001 with them",
+        "1 sub-agent, 105 tok, <$0.001; <$0.001 in all",
         "total of 2 sessions",
     ] {
         assert!(text.contains(words), "{words}: {text}");

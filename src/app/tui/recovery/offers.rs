@@ -124,7 +124,8 @@ impl OffersMenu {
                 taken.extend(key);
                 rows.push(Row::Offer(finding, number, key));
             }
-            if group.has_words {
+            let is_listed = rows.iter().any(|row| matches!(row, Row::Lab(_)));
+            if group.has_words && !is_listed {
                 rows.push(Row::Lab(finding));
             }
         }

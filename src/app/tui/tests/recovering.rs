@@ -39,6 +39,80 @@ fn an_error_is_injected_with_words_of_ones_own() {
 }
 
 #[test]
+fn a_finding_without_suggestion_leads_to_the_fixes_that_it_has() {
+    let mut desk = Desk::of("misplaced-results.json");
+    desk.press("] s");
+    desk.sees("No suggestion for misplaced-output: enter lists its fixes");
+}
+
+#[test]
+fn the_last_try_is_one_of_the_same_action() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("s enter u i").misses("last try");
+}
+
+#[test]
+fn the_lab_stands_once_in_the_menu_of_an_item_with_several_findings() {
+    let call = call("c", "fnd", "{");
+    let text = request(&[
+        &call,
+        r#"{"type":"function_call_output","call_id":"c","output":"no"}"#,
+    ]);
+    let mut desk = Desk::with("a.json", &text);
+    desk.press("] enter")
+        .sees("unknown-tool")
+        .sees("malformed-arguments");
+    assert_eq!(desk.screen().matches("wording lab").count(), 1);
+}
+
+#[test]
+fn all_safe_fixes_are_shown_first_and_become_one_take() {
+    let call = |id: &str, arguments: &str| {
+        serde_json::json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": id, "type": "function", "function": {"name": "find", "arguments": arguments}}]})
+    };
+    let user = |text: &str| serde_json::json!({"role": "user", "content": text});
+    let text = serde_json::json!([
+        user("go"), call("a", "{}"), user("and?"), call("b", "{}"), user("hm"),
+        {"role": "tool", "tool_call_id": "lost", "content": "nobody asked"},
+        call("c", "{\"x\": }"), {"role": "tool", "tool_call_id": "c", "content": "no JSON"},
+        {"role": "assistant", "content": "done"},
+    ]);
+    let mut desk = Desk::with("a.json", &text.to_string());
+    let (before, items) = (desk.rules(), desk.items());
+    desk.send(Message::Resize(80, 24));
+    desk.press("]")
+        .sees("Y fix all")
+        .press("!")
+        .sees("Y: apply all safe fixes");
+    desk.press("esc enter enter")
+        .sees("Fixes")
+        .sees("Y fix all")
+        .press("Y");
+    desk.sees("fix all: 3 safe fixes")
+        .sees("2 orphan-call: ")
+        .sees("1 orphan-output: ")
+        .sees("malformed-arguments stays: ")
+        .sees("u undoes");
+    desk.press("esc esc");
+    assert_eq!(
+        (desk.rules(), desk.items()),
+        (before.clone(), items.clone())
+    );
+    desk.press("1 Y enter")
+        .sees("take 1: 3 safe fixes; u undoes it");
+    let left = desk.rules();
+    assert!(
+        left.iter().all(|rule| !rule.starts_with("orphan")),
+        "{left:?}"
+    );
+    desk.press("Y").sees("no safe fix in this session");
+    desk.press("T").sees("3 safe fixes").press("esc");
+    desk.press("u").sees("recording, 1 take");
+    assert_eq!((desk.rules(), desk.items()), (before, items));
+}
+
+#[test]
 fn a_call_that_was_written_as_text_is_edited_into_the_call_that_it_is() {
     let mut desk = Desk::of("leaked-call.json");
     desk.press("e").sees("make it a call");

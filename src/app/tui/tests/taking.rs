@@ -60,6 +60,13 @@ fn a_fork_in_the_transcript_leaves_no_call_without_its_result() {
     for item in [2, 3, 4, 5] {
         let mut desk = Desk::on("parallel.json", parallel.as_bytes(), None);
         desk.press("|").go_to(item).press("D").sees("take 1");
+        let is_last = item == 5;
+        let words = if is_last {
+            "up to item 5;"
+        } else {
+            "up to item 5, the last result of its calls;"
+        };
+        desk.sees(words);
         assert_eq!(desk.items().len(), 5, "{item}");
         assert!(desk.rules().is_empty(), "{item}: {:?}", desk.rules());
     }

@@ -542,6 +542,10 @@ fn refused(
     form: Option<&mut WordsForm>,
 ) {
     let reason = refusal.to_string();
+    let is_suggestion = attempt.action.id == "take-suggestion";
+    if let Some(rule) = rule_without_suggestion(state).filter(|_| is_suggestion) {
+        return state.say(format!("No suggestion for {rule}: enter lists its fixes"));
+    }
     let form = form.or_else(|| state.layers.top_mut());
     match (form, refusal) {
         (Some(form), ActionError::BadWords(_) | ActionError::NeedsWords(_)) => {
@@ -552,7 +556,7 @@ fn refused(
             let title = attempt.action.title;
             state.notice = Some(format!("{title}: not possible here; select {kind}"));
         }
-        _ if attempt.action.id == "take-suggestion" => {
+        _ if is_suggestion => {
             let arguments = arguments_of(attempt).filter(|text| !text.trim().is_empty());
             let is_json = |text: String| serde_json::from_str::<IgnoredAny>(&text).is_ok();
             let next = match arguments.is_none_or(is_json) {
@@ -563,6 +567,16 @@ fn refused(
         }
         _ => state.notice = Some(format!("{}: {reason}", attempt.action.title)),
     }
+}
+
+/// The rule of the finding at the cursor, where it has fixes and a suggestion is never one of them.
+fn rule_without_suggestion(state: &State) -> Option<&'static str> {
+    const SUGGESTED: [&str; 3] = ["unknown-tool", "malformed-arguments", "invalid-arguments"];
+    let worst = state
+        .worst_here()
+        .filter(|worst| !worst.offers.is_empty())?;
+    let rule = worst.rule.id;
+    (!SUGGESTED.contains(&rule)).then_some(rule)
 }
 
 /// Asks what has to be confirmed before the attempt is planned: which reading is meant, or whether it is meant

@@ -95,6 +95,13 @@ pub(super) fn fork(state: &mut State) {
         None if state.transcript.is_on => with_results(session, state.item),
         None => state.item,
     };
+    let title = match turn {
+        Some(_) => format!("up to the end of turn {}", state.turn() + 1),
+        None if item > state.item => {
+            format!("up to item {}, the last result of its calls", item + 1)
+        }
+        None => format!("up to item {}", item + 1),
+    };
     if item + 1 >= session.items.len() {
         state.notice = Some("nothing after this item".to_owned());
         return;
@@ -109,7 +116,7 @@ pub(super) fn fork(state: &mut State) {
         session: state.session,
         edits: vec![Edit::Cut { from: number + 1 }],
         about: Take {
-            title: format!("up to item {}", item + 1),
+            title,
             forked_at: Some(number),
             cause: TakeCause {
                 item: Some(number),

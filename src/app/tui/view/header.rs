@@ -238,7 +238,12 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
         Stage::Reading { .. } | Stage::Checking if is_live => {}
         Stage::Reading { done, total } => {
             let percent = done.saturating_mul(100).checked_div(*total).unwrap_or(0);
-            spans.push(Span::styled(format!("reading {percent}%"), theme.dim));
+            // What is read in one piece has no progress.
+            let words = match percent {
+                0 => format!("reading{}", theme.glyphs.more),
+                percent => format!("reading {percent}%"),
+            };
+            spans.push(Span::styled(words, theme.dim));
         }
         Stage::Checking => spans.push(Span::styled("checking  ", theme.dim)),
         Stage::Ready => {}

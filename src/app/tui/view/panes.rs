@@ -69,10 +69,14 @@ pub(super) fn filter_words(state: &State, room: usize) -> Option<String> {
     })
 }
 
-/// Says that a filter leaves nothing, where it does.
+/// Says that a filter leaves nothing, or why nothing was read, where that is so.
 pub(super) fn no_match(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
-    if state.has_no_match() {
-        let text = SafeText::from_static(NO_MATCH);
+    let words = match state.has_no_match() {
+        true => Some(NO_MATCH.to_owned()),
+        false => state.nothing_read(),
+    };
+    if let Some(words) = words {
+        let text = SafeText::from_str(&words);
         let lines = text.wrapped(usize::from(area.width).max(1)).enumerate();
         for (at, line) in lines {
             let row = Row {

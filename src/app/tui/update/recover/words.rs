@@ -186,7 +186,10 @@ fn library(
 /// What came of the last take that was made for this finding.
 fn last_try(state: &State, attempt: &Attempt) -> Option<String> {
     let rule = attempt.finding.as_ref().map(|finding| finding.rule.id)?;
-    let same = |row: &&TakeRow| row.rule == rule && row.fork == Some(attempt.place.item + 1);
+    let same = |row: &&TakeRow| {
+        let is_here = row.rule == rule && row.fork == Some(attempt.place.item + 1);
+        is_here && row.action == attempt.action.title
+    };
     let row = state.recovery.takes.rows.iter().rev().find(same)?;
     let (before, after) = row.findings?;
     Some(format!(
