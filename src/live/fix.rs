@@ -105,6 +105,39 @@ const MOST_ROUNDS: usize = 8;
 /// The action that answers a call with an error.
 const ANSWER: &str = "inject-error";
 
+/// What the safe offers of a session would do to it at once. What that leaves to fix is seen once it is checked again.
+#[derive(Debug, Default)]
+pub struct SafeFixes {
+    pub edits: Vec<Edit>,
+    pub applied: Vec<Applied>,
+    pub refused: Vec<FixRefusal>,
+}
+
+/// Plans everything that is safe about the findings of a session, and changes nothing.
+pub fn safe_fixes(session: &Session, findings: &[Finding], target: Option<Dialect>) -> SafeFixes {
+    let planner = Planner {
+        up_to: Safety::Safe,
+        target,
+    };
+    let (round, refused) = planner.round(1, std::iter::once((0, session, findings)));
+    let mut fixes = SafeFixes {
+        refused,
+        ..SafeFixes::default()
+    };
+    for plan in round.done {
+        fixes.edits.extend(plan.edits);
+        fixes.applied.push(plan.applied);
+    }
+    fixes
+}
+
+/// How plans are chosen.
+#[derive(Clone, Copy)]
+struct Planner {
+    up_to: Safety,
+    target: Option<Dialect>,
+}
+
 struct PlannedFix {
     applied: Applied,
     edits: Vec<Edit>,
@@ -219,7 +252,15 @@ impl FixRun<'_> {
             let number = applied
                 .last()
                 .map_or(1, |applied: &Applied| applied.round + 1);
-            let (round, refused) = self.round(number, &state.recording, &state.checked.findings);
+            let planner = Planner {
+                up_to: self.up_to,
+                target: self.target,
+            };
+            let sessions = state.recording.sessions.iter();
+            let sessions = sessions.zip(&state.checked.findings).enumerate();
+            let sessions = sessions.filter(|(index, _)| (self.wants)(*index));
+            let sessions = sessions.map(|(index, (session, found))| (index, session, &found[..]));
+            let (round, refused) = planner.round(number, sessions);
             if round.done.is_empty() {
                 break refused;
             }
@@ -316,20 +357,20 @@ impl FixRun<'_> {
         let findings = found.collect::<Result<_, InputError>>()?;
         Ok(Checked { findings, tally })
     }
+}
 
+impl Planner {
     /// Carries out what can be done to the text as it is. Where nothing can be, what is refused
-    /// comes with the reasons.
-    fn round(
-        &self,
+    /// comes with the reasons. Sessions come with their numbers and their findings.
+    fn round<'a>(
+        self,
         number: usize,
-        recording: &Recording,
-        findings: &[Vec<Finding>],
+        sessions: impl Iterator<Item = (usize, &'a Session, &'a [Finding])> + Clone,
     ) -> (Round, Vec<FixRefusal>) {
         let (mut barred, mut refused) = (Barred::new(), Vec::new());
         loop {
             let mut round = Round::default();
-            let sessions = recording.sessions.iter().zip(findings).enumerate();
-            for (index, (session, findings)) in sessions.filter(|(index, _)| (self.wants)(*index)) {
+            for (index, session, findings) in sessions.clone() {
                 let place = (number, index);
                 let plans = self.plans(place, session, findings, &barred, &mut round);
                 carry_out(session, plans, &mut round);
@@ -357,7 +398,7 @@ impl FixRun<'_> {
     /// What is to be done in one round: at most one plan for an item and its partner, since a pair
     /// changes with either half.
     fn plans(
-        &self,
+        self,
         (round, number): (usize, usize),
         session: &Session,
         findings: &[Finding],

@@ -76,7 +76,9 @@ pub use bindings::{BindingError, BindingOptions};
 pub use checking::{check_recording, check_run, check_session, check_with_hints};
 pub use files::{FileSource, Input, InputError, is_same_file, open, read_definitions, read_stdin};
 pub use fix::chosen::{ChosenError, ChosenFix};
-pub use fix::{Applied, FixRefusal, FixRefusalReason, FixReport, FixRun, Tally};
+pub use fix::{
+    Applied, FixRefusal, FixRefusalReason, FixReport, FixRun, SafeFixes, Tally, safe_fixes,
+};
 pub use fixture::{FixtureError, RecoveryFixture};
 pub use follower::{FileGrowth, Follower};
 pub use inputs::{FixHistoryError, FixedHistory, Inputs, Opened};

@@ -50,6 +50,8 @@ pub enum Command {
     Transcript,
     Lab,
     Recover(&'static str),
+    /// All that is safe to apply in the session, as one take.
+    FixAll,
     EditJson,
     Undo,
     Redo,
@@ -376,6 +378,7 @@ pub const KEYMAP: &[Binding] = &[
     row("E", C::EditJson, PANES, Group::Recover, "edit the item as JSON"),
     row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output; in the transcript, where none is missing: the totals").in_footer(0, "output"),
     row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair").in_footer(0, "drop").destructive().alias(&["delete", "remove"]),
+    row("Y", C::FixAll, DEBUGGER, Group::Recover, "apply all safe fixes of the session: shows them first; one take, one undo").in_footer(83, "fix all").alias(&["fix all", "repair all", "safe fixes", "autofix"]),
     row("u", C::Undo, PANES, Group::Recover, "undo: back to the previous take").alias(&["reverse-step", "revert"]),
     row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the next take"),
     row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends after this item (in the transcript: and the results of its calls), or in the list of turns after this turn").alias(&["branch"]),

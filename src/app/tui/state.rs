@@ -36,11 +36,12 @@ use layout::{Area, Arrangement, DetailPlace, Layout, LayoutSettings, Pane};
 use live::Live;
 use preview::Previews;
 use recovery::{Awaited, Recovery};
+use retake_core::actions::Safety;
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::rules::Finding;
 use retake_core::session::{Item, Kind, Problem, Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Prices, SessionUsage, UsageOrder, UsageReader};
-use retake_live::SubAgent;
+use retake_live::live::Phase;
 use retake_live::search::Needle;
 use retake_live::{FilePlace, SubAgent};
 use std::borrow::Cow;
@@ -386,6 +387,22 @@ impl State {
 
     pub fn is_known(&self) -> bool {
         self.is_whole() && self.checked().is_some()
+    }
+
+    /// Whether it is a recording that is shown, and not a run or an exchange that waits.
+    pub fn is_recording(&self) -> bool {
+        self.exchange.is_none() && self.live.phase == Phase::Idle
+    }
+
+    /// Whether a safe fix is offered anywhere in the session.
+    pub fn offers_safe_fix(&self) -> bool {
+        let mut findings = self.checked().map_or(&[][..], Checked::findings).iter();
+        self.is_known()
+            && self.is_recording()
+            && findings.any(|finding| {
+                let mut offers = finding.offers.iter();
+                !finding.is_settled && offers.any(|offer| offer.safety == Safety::Safe)
+            })
     }
 
     /// Lets something wait for the rules, and says so.

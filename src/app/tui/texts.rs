@@ -345,6 +345,7 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
 pub fn explanations(
     findings: &[Finding],
     dialect: Dialect,
+    offers_all: bool,
     theme: &Theme,
     width: usize,
 ) -> PageText {
@@ -365,7 +366,8 @@ pub fn explanations(
                 Span::styled(words, theme.title),
             ]));
         }
-        lines.extend(explanation(finding, dialect, theme, width));
+        let offers_all = offers_all && number == 0;
+        lines.extend(explanation(finding, dialect, offers_all, theme, width));
     }
     PageText {
         title,
@@ -387,6 +389,7 @@ pub fn pause(words: &str, theme: &Theme, width: usize) -> PageText {
 fn explanation(
     finding: &Finding,
     dialect: Dialect,
+    offers_all: bool,
     theme: &Theme,
     width: usize,
 ) -> Vec<Line<'static>> {
@@ -396,6 +399,11 @@ fn explanation(
     let page = finding.rule.page.sections().into_iter();
     let page = page.map(|(heading, text)| (heading.to_owned(), text));
     let mut lines = entry("", &finding.message(), theme.text, width, theme);
+    let fix_all = keymap::rows().find(|row| row.command == Command::FixAll && offers_all);
+    if let Some(row) = fix_all {
+        let words = format!("{}: {}", row.first_key(), row.help);
+        lines.extend(entry("", &words, theme.dim, width, theme));
+    }
     for (heading, text) in refusal.into_iter().chain(page) {
         lines.push(Line::default());
         lines.push(Line::styled(heading, theme.title));

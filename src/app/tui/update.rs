@@ -2,6 +2,7 @@
 
 mod arrive;
 mod exchange;
+mod fix_all;
 mod lab;
 mod layers;
 mod leaving;
@@ -155,6 +156,7 @@ pub fn obey(state: &mut State, command: Command) {
                 recover::begin(state, action);
             }
         }
+        Command::FixAll => fix_all::begin(state),
         Command::EditJson => recover::edit_json(state),
         Command::Break
         | Command::Breakpoints

@@ -54,6 +54,7 @@ pub const LAYERS: &[Binding] = &[
     row("F1", C::Help, TYPED, Group::Wording, "the keys of the editor").in_footer(1, "help"),
     row("enter", C::Choose, &[Offers, Values, Readings], Group::Asking, "select the entry under the cursor").in_footer(100, "select"),
     row("!", C::Explain, &[Offers], Group::Asking, "explain the findings").in_footer(70, "explain"),
+    row("Y", C::FixAll, &[Offers], Group::Asking, "apply all safe fixes of the session, also those of other items").in_footer(75, "fix all"),
     row("2 j down", C::Value(Forward), &[Readings], Group::Asking, "the second reading of broken arguments").in_footer(80, "second"),
     row("1 k up", C::Value(Backward), &[Readings], Group::Asking, "the first one").in_footer(85, "first"),
     row("y", C::Yes, &[Question], Group::Asking, "yes").in_footer(100, "yes"),

@@ -92,6 +92,8 @@ pub enum Chosen {
     Lab(usize),
     /// The explanation of all of them.
     Explain,
+    /// Everything that is safe in the session.
+    FixAll,
 }
 
 /// A row of the menu.
@@ -255,6 +257,7 @@ impl<S> Layer<S> for OffersMenu {
             Some(Command::Leave) => return Step::Leave,
             Some(Command::Choose) => return self.choose(),
             Some(Command::Explain) => return Step::Done(Chosen::Explain),
+            Some(Command::FixAll) => return Step::Done(Chosen::FixAll),
             _ => {}
         }
         let plain = !key.modifiers.contains(KeyModifiers::CONTROL);

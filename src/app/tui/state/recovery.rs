@@ -40,6 +40,7 @@ pub struct Recovery {
 pub enum Awaited {
     /// The action of this id.
     Action(&'static str),
+    FixAll,
     Lab,
 }
 

@@ -108,7 +108,7 @@ fn all_safe_fixes_are_shown_first_and_become_one_take() {
     );
     desk.press("Y").sees("no safe fix in this session");
     desk.press("T").sees("3 safe fixes").press("esc");
-    desk.press("u").sees("recording, 1 take");
+    desk.press("u").sees("4 errors");
     assert_eq!((desk.rules(), desk.items()), (before, items));
 }
 

@@ -358,8 +358,9 @@ pub(super) fn explain(state: &mut State) {
     };
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let dialect = session.dialect;
-    let page = TextPage::new(Command::Explain, move |_: &State, theme, width| {
-        texts::explanations(&findings, dialect, theme, width)
+    let page = TextPage::new(Command::Explain, move |state: &State, theme, width| {
+        let offers_all = state.offers_safe_fix();
+        texts::explanations(&findings, dialect, offers_all, theme, width)
     });
     state.open(page, |_, _, _| ());
 }

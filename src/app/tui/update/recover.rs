@@ -3,7 +3,7 @@
 
 pub(super) mod words;
 
-use super::{exchange, lab, layers, takes};
+use super::{exchange, fix_all, lab, layers, takes};
 use crate::tui::effect::{Effect, TakeOrder};
 use crate::tui::layer::Layer;
 use crate::tui::recovery::changes::{changes_of, open_arguments};
@@ -110,6 +110,10 @@ pub(super) fn offers(state: &mut State) {
             layers::explain(state);
             Flow::Stay
         }
+        Chosen::FixAll => {
+            fix_all::begin(state);
+            Flow::Stay
+        }
     };
     open_planned(state, OpeningLayer::new(menu, choose), document);
 }
@@ -186,6 +190,7 @@ pub(super) fn begin_awaited(state: &mut State) {
     state.notice = None;
     match awaited {
         Awaited::Action(action) => begin(state, action),
+        Awaited::FixAll => fix_all::begin(state),
         Awaited::Lab => lab::begin(state),
     }
 }
@@ -269,7 +274,7 @@ fn ask(state: &mut State, attempt: Attempt) {
 }
 
 /// Opens a layer about items of a document; it is left once another one is shown.
-fn open_planned<L: Layer<State>>(
+pub(super) fn open_planned<L: Layer<State>>(
     state: &mut State,
     opening: OpeningLayer<State, L>,
     document: Arc<Document>,

@@ -90,6 +90,7 @@ fn hints(state: &State) -> Vec<Hint> {
         Command::Recover("inject-error") => takes_error && is_about_item,
         Command::Partner => is_about_item,
         Command::Finding(_) | Command::Pane(3) => !is_sound,
+        Command::FixAll => context != Context::Overlay && state.offers_safe_fix(),
         _ => true,
     });
     if state.size.0 < WIDE {
@@ -101,7 +102,14 @@ fn hints(state: &State) -> Vec<Hint> {
         let menu = menu.filter(|_| context != Context::List).copied();
         let offered = offered(state, menu);
         bindings.retain(|binding| !offered.iter().any(|it| it.command == binding.command));
+        let is_crowded = state.size.0 < WIDE && !offered.is_empty();
         bindings.splice(0..0, offered);
+        // On a narrow screen few keys have room beside the finding.
+        let fixes_all = bindings.iter().position(|it| it.command == Command::FixAll);
+        if let Some(at) = fixes_all.filter(|at| *at > 1 && is_crowded) {
+            let binding = bindings.remove(at);
+            bindings.insert(1, binding);
+        }
     }
     let words = |binding: &Binding| match (binding.command, context) {
         (Command::Open, Context::List) => "open",

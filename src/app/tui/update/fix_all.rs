@@ -1,0 +1,159 @@
+//! Everything that is safe to apply in a session: shown first, then one take.
+
+use super::recover::open_planned;
+use super::takes;
+use crate::tui::effect::{Effect, TakeOrder};
+use crate::tui::recovery::changes::{changes_of, open_arguments};
+use crate::tui::recovery::proposal::{Proposal, ProposalVerdict, Proposed};
+use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
+use crate::tui::state::State;
+use crate::tui::state::recovery::Awaited;
+use crate::words::counted;
+use retake_core::actions::{self, Safety};
+use retake_core::rules::{Finding, Severity};
+use retake_core::session::takes::{Author, Take, TakeCause};
+use retake_live::{SafeFixes, safe_fixes};
+use std::collections::{BTreeMap, HashSet};
+
+/// Most edits whose differences are shown.
+const SHOWN: usize = 200;
+
+/// Shows what all safe fixes of the session would change.
+pub(super) fn begin(state: &mut State) {
+    if state.recovery.is_busy {
+        takes::may_ask(state);
+        return;
+    }
+    if !state.is_known() {
+        return state.wait(Awaited::FixAll, "fix all");
+    }
+    if !state.is_recording() {
+        return state
+            .say("all safe fixes at once are for recordings; here enter fixes one finding");
+    }
+    let Some(document) = state.document.clone() else {
+        return;
+    };
+    let Some(session) = document.session(state.session) else {
+        return;
+    };
+    let findings = state.findings_of(state.session);
+    let fixes = safe_fixes(session, &findings, state.recovery.target);
+    let left = left_words(&findings, &fixes);
+    if fixes.applied.is_empty() {
+        let words = match &left[..] {
+            [] => "nothing to fix in this session".to_owned(),
+            left => format!("no safe fix in this session; {}", left.join("; ")),
+        };
+        return state.say(words);
+    }
+    let shown = &fixes.edits[..fixes.edits.len().min(SHOWN)];
+    let (mut changes, more_removed) = changes_of(session, shown);
+    open_arguments(session, &mut changes);
+    let mut notes = applied_words(&fixes);
+    notes.push("one take, which u undoes".to_owned());
+    notes.extend(left);
+    let hidden = fixes.edits.len() - shown.len();
+    if hidden > 0 {
+        notes.push(format!(
+            "{} more are not shown here",
+            counted(hidden, "change")
+        ));
+    }
+    let title = match fixes.applied.len() {
+        1 => "1 safe fix".to_owned(),
+        several => format!("{several} safe fixes"),
+    };
+    let proposal = Proposal::new(&Proposed {
+        title: format!("fix all: {title}"),
+        safety: Safety::Safe,
+        faults: Vec::new(),
+        notes: notes.clone(),
+        changes,
+        more_removed,
+        has_words: false,
+    });
+    let number = state.session;
+    let first = fixes.applied.iter().map(|applied| applied.item).min();
+    let order = TakeOrder {
+        document: document.clone(),
+        session: number,
+        edits: fixes.edits,
+        about: Take {
+            title,
+            forked_at: first,
+            cause: TakeCause {
+                rule: None,
+                item: first,
+                action: Some("fix-all".to_owned()),
+                by: Author::Operator,
+            },
+            notes,
+            ..Take::default()
+        },
+    };
+    let decide = move |state: &mut State, _: &mut Proposal, verdict| match verdict {
+        ProposalVerdict::Reword => Flow::Stay,
+        ProposalVerdict::Accept if !takes::may_ask(state) => Flow::Stay,
+        ProposalVerdict::Accept => {
+            state.leave_layers();
+            state.notice = None;
+            state.recovery.is_busy = true;
+            state.effects.push(Effect::Take(Box::new(order.clone())));
+            Flow::Close
+        }
+    };
+    open_planned(state, OpeningLayer::new(proposal, decide), document);
+}
+
+/// How many findings of which rule each action fixes.
+fn applied_words(fixes: &SafeFixes) -> Vec<String> {
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    for applied in &fixes.applied {
+        *counts.entry((applied.rule, applied.action)).or_default() += 1;
+    }
+    let words = counts.into_iter().map(|((rule, action), count)| {
+        let title = actions::find(action).map_or(action, |action| action.title);
+        format!("{count} {rule}: {title}")
+    });
+    words.collect()
+}
+
+/// What stays as it is, and why: `2 invalid-arguments stay: only unsafe fixes`.
+fn left_words(findings: &[Finding], fixes: &SafeFixes) -> Vec<String> {
+    let applied = fixes.applied.iter().map(|it| (it.item, it.rule));
+    let applied: HashSet<_> = applied.collect();
+    let is_fixed = |finding: &&Finding| {
+        let item = finding.item.unwrap_or_default();
+        applied.contains(&(item, finding.rule.id))
+    };
+    let left = findings.iter().filter(|finding| {
+        finding.severity > Severity::Info && !finding.is_settled && !is_fixed(finding)
+    });
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    for finding in left {
+        *counts
+            .entry((finding.rule.id, reason(finding, fixes)))
+            .or_default() += 1;
+    }
+    let words = counts.into_iter().map(|((rule, reason), count)| {
+        let stay = if count == 1 { "stays" } else { "stay" };
+        format!("{count} {rule} {stay}: {reason}")
+    });
+    words.collect()
+}
+
+fn reason(finding: &Finding, fixes: &SafeFixes) -> String {
+    let mut refused = fixes.refused.iter();
+    let refusal = refused.find(|it| Some(it.item) == finding.item && it.rule == finding.rule.id);
+    let offers = |safety| finding.offers.iter().any(|offer| offer.safety == safety);
+    match refusal {
+        Some(refusal) => refusal.reason.to_string(),
+        None if offers(Safety::Safe) => {
+            "it is looked at again once the others are fixed".to_owned()
+        }
+        None if offers(Safety::Unsafe) => "its fix changes what the model saw or did".to_owned(),
+        None if offers(Safety::Manual) => "its fix needs your words".to_owned(),
+        None => "no fix is offered".to_owned(),
+    }
+}
