@@ -100,6 +100,11 @@ impl TextBox {
         u16::try_from(rows.sum::<usize>().min(most)).unwrap_or(u16::MAX)
     }
 
+    /// Selects the text, the cursor at its end: what is typed replaces it, a movement keeps it.
+    pub fn select_all(&mut self) {
+        self.area.select_all();
+    }
+
     /// Puts the cursor at the start of the text.
     pub fn go_to_start(&mut self) {
         self.area.move_cursor(CursorMove::Jump(0, 0));

@@ -519,6 +519,9 @@ pub struct TakeOutcome {
     pub before: FindingCounts,
     #[serde(default)]
     pub after: FindingCounts,
+    /// Whether that is known: nothing may have been found on either side.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub checked: bool,
     /// Whether it ends where it is the model's turn.
     #[serde(default, skip_serializing_if = "is_default")]
     pub asks_model: bool,

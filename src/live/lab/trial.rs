@@ -378,6 +378,7 @@ impl TrialStore {
         let outcome = TakeOutcome {
             before,
             after,
+            checked: true,
             asks_model: false,
             live: Some(live),
         };

@@ -115,6 +115,8 @@ pub struct WordingEditor {
     fault: Option<TemplateFault>,
     /// Whether a faulty template was to be accepted.
     is_refused: bool,
+    /// Why a sound template was not accepted.
+    complaint: Option<&'static str>,
     page: TextWindow,
 }
 
@@ -134,13 +136,14 @@ impl WordingEditor {
             good: Vec::new(),
             fault: None,
             is_refused: false,
+            complaint: None,
             page: TextWindow::default(),
         };
         let same = |entry: &WordingEntry| entry.text == setup.text;
         editor
             .cursor
             .set(editor.library.iter().position(same).unwrap_or(0));
-        editor.text.go_to_start();
+        editor.text.select_all();
         editor.refresh();
         editor
     }
@@ -190,11 +193,16 @@ impl WordingEditor {
         self.last_try = Some(SafeText::single_line(result, 400));
     }
 
+    /// Says why a sound template is not accepted, until it is another one.
+    pub fn complain(&mut self, why: &'static str) {
+        self.complaint = Some(why);
+    }
+
     /// Takes the wording under the cursor into the text.
     fn take_entry(&mut self) {
         if let Some(entry) = self.library.get(self.cursor.get()) {
             self.text.replace(&entry.text);
-            self.text.go_to_start();
+            self.text.select_all();
         }
         self.set_focus(Focus::Text);
     }
@@ -208,6 +216,7 @@ impl WordingEditor {
     /// Makes the preview anew: of the text, or of the wording under the cursor.
     fn refresh(&mut self) {
         self.is_refused = false;
+        self.complaint = None;
         let template = match self.focus {
             Focus::Text => self.text(),
             Focus::Library => match self.library.get(self.cursor.get()) {
@@ -397,6 +406,9 @@ impl WordingEditor {
     }
 
     fn preview_title(&self, theme: &Theme) -> Span<'static> {
+        if let Some(why) = self.complaint {
+            return Span::styled(why, theme.warning);
+        }
         match (&self.fault, self.focus) {
             (Some(_), _) if self.is_refused => {
                 Span::styled("not accepted: the template has an error", theme.error)

@@ -85,3 +85,66 @@ fn a_fork_of_a_run_that_ended_asks_for_the_approval_again_and_asks_no_model() {
     assert_eq!(questions(&mut desk), asked);
     assert_eq!(desk.items().len(), call.unwrap() + 2);
 }
+
+/// A run that ended well after the misspelled call was answered.
+fn finished() -> Desk {
+    let mut desk = Desk::run("flights.toml");
+    desk.comes("paused: unknown-tool").press("i ^s enter");
+    desk.comes("finished");
+    desk
+}
+
+/// Puts the cursor on the call that was misspelled.
+fn on_the_misspelled_call(desk: &mut Desk) -> &mut Desk {
+    let items = desk.items();
+    let call = items.iter().position(|item| item == "call serch_flights");
+    desk.go_to(call.unwrap() + 1)
+}
+
+#[test]
+fn an_answered_call_gets_other_words_and_the_run_goes_on_from_there() {
+    let mut desk = finished();
+    let (asked, items) = (questions(&mut desk), desk.items().len());
+    on_the_misspelled_call(&mut desk)
+        .press("i")
+        .sees("inject error: serch_flights")
+        .press("^s")
+        .sees("the call has this answer already: change the words");
+    desk.press("`Call search_flights.` ^s")
+        .sees("5 items after this turn leave this take")
+        .sees("the run pauses here: c sends the request");
+    desk.press("enter")
+        .sees("paused: c continues")
+        .sees("Call search_flights.");
+    assert_eq!(desk.items().last().unwrap(), "output");
+    assert_eq!(questions(&mut desk), asked);
+    desk.press("c").comes("finished");
+    assert_eq!(desk.items().len(), items);
+    desk.press("T")
+        .sees("take 3")
+        .sees("current  no findings")
+        .misses("not checked");
+}
+
+#[test]
+fn another_output_in_a_run_that_ended_takes_the_replies_to_the_old_one_away() {
+    let mut desk = finished();
+    on_the_misspelled_call(&mut desk)
+        .press("o `Ask for search_flights.` ^s")
+        .sees("the run pauses here: c sends the request");
+    desk.press("enter").sees("paused: c continues");
+    assert_eq!(desk.items().last().unwrap(), "output");
+    desk.press("c").comes("finished");
+}
+
+#[test]
+fn a_change_that_no_reply_was_given_to_says_that_the_rest_stays() {
+    let mut desk = finished();
+    let items = desk.items();
+    on_the_misspelled_call(&mut desk)
+        .press("x")
+        .sees("the items after it stay")
+        .press("enter");
+    assert_eq!(desk.items()[4..], items[6..]);
+    desk.sees("finished");
+}

@@ -22,7 +22,7 @@ fn call(id: &str, name: &str, arguments: &str) -> String {
 #[test]
 fn an_error_is_injected_with_words_of_ones_own() {
     let mut desk = Desk::of("unknown-tool.json");
-    desk.press("i").press("`Stop. `");
+    desk.press("i").press("home `Stop. `");
     insta::assert_snapshot!("inject_editor", desk.screen());
     desk.press("^s");
     insta::assert_snapshot!("inject_proposal", desk.screen());
@@ -125,10 +125,10 @@ fn a_call_that_was_written_as_text_is_edited_into_the_call_that_it_is() {
 #[test]
 fn the_last_try_stands_in_the_editor_and_words_that_were_left_are_there_again() {
     let mut desk = Desk::of("unknown-tool.json");
-    desk.press("i `Stop. ` ^s enter u i");
+    desk.press("i home `Stop. ` ^s enter u i");
     desk.sees("last try: take 1: 0 errors, 1 note, before 1 error, 2 notes");
     desk.sees("Stop. There is no tool");
-    desk.press("`Now: ` esc i");
+    desk.press("home `Now: ` esc i");
     desk.sees("Now: Stop. There is no tool");
 }
 
@@ -527,7 +527,7 @@ fn what_was_begun_is_given_up_when_another_history_is_shown_and_words_are_kept()
         assert!(!desk.state.has_overlay(), "{keys}");
         desk.send(Message::Report(Report::Grown(recorded.clone())));
     }
-    desk.press("i `Stop. `");
+    desk.press("i home `Stop. `");
     let view = desk.state.recovery.takes.clone();
     desk.send(Message::Report(Report::TakeShown {
         document: taken,

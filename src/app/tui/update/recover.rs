@@ -1,6 +1,7 @@
 //! From a key on a finding to a proposal: what the action needs is prompted for, what it would change is shown,
 //! nothing is done yet.
 
+mod follow;
 pub(super) mod words;
 
 use super::{exchange, fix_all, lab, layers, takes};
@@ -17,6 +18,7 @@ use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::document::Document;
 use crate::tui::state::recovery::{Attempt, Awaited, DraftKey};
+use follow::{end_before_reply, what_follows};
 use retake_core::actions::{self, ActionError, ActionInput, Plan, Safety};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::repair::{Repair, repair};
@@ -24,7 +26,6 @@ use retake_core::rules::{self, Finding, Run, argument_faults, beside};
 use retake_core::session::takes::{Author, Take, TakeCause, TakeOutcome};
 use retake_core::session::{Edit, Session};
 use retake_core::wording;
-use retake_live::live::{Phase, goes_on};
 use serde::de::IgnoredAny;
 use std::sync::Arc;
 use words::{
@@ -251,7 +252,7 @@ fn ask(state: &mut State, attempt: Attempt) {
     let tried = attempt.plan(&findings, state.recovery.target);
     if let Err(refusal) = tried
         && !refusal.is_question()
-        && !matches!(refusal, ActionError::BadWords(_))
+        && !words_may_do(&attempt, &refusal)
     {
         return refused(state, &attempt, &refusal, None);
     }
@@ -273,6 +274,16 @@ fn ask(state: &mut State, attempt: Attempt) {
     }
 }
 
+/// Whether an action that is refused with the default words may be possible with others: an answer that is there
+/// already can get another text.
+fn words_may_do(attempt: &Attempt, refusal: &ActionError) -> bool {
+    match refusal {
+        ActionError::BadWords(_) => true,
+        ActionError::NothingToDo => attempt.action.id == "inject-error",
+        _ => false,
+    }
+}
+
 /// Opens a layer about items of a document; it is left once another one is shown.
 pub(super) fn open_planned<L: Layer<State>>(
     state: &mut State,
@@ -290,8 +301,25 @@ fn ask_for_wording(state: &mut State, attempt: &Attempt) -> bool {
     };
     let subject = attempt.draft_key("");
     let left = subject.clone();
-    let accept = move |state: &mut State, _: &mut WordingEditor, worded: Worded| {
+    let accept = move |state: &mut State, editor: &mut WordingEditor, worded: Worded| {
         keep(state, &subject, worded.template.clone());
+        let attempt = state.recovery.attempt.clone();
+        let is_same = attempt.is_some_and(|attempt| {
+            let findings = state.findings_of(attempt.place.session);
+            let words = Some(worded.template.clone());
+            let whole_turn = worded.whole_turn;
+            let attempt = Attempt {
+                words,
+                whole_turn,
+                ..attempt
+            };
+            let planned = attempt.plan(&findings, state.recovery.target);
+            matches!(planned, Err(ActionError::NothingToDo))
+        });
+        if is_same {
+            editor.complain("the call has this answer already: change the words");
+            return Flow::Stay;
+        }
         accept_words(state, None, |attempt| {
             attempt.words = Some(worded.template);
             attempt.whole_turn = worded.whole_turn;
@@ -499,7 +527,8 @@ fn propose(state: &mut State, form: Option<&mut WordsForm>) {
     }
     let findings = state.findings_of(attempt.place.session);
     match attempt.plan(&findings, state.recovery.target) {
-        Ok(planned) => {
+        Ok(mut planned) => {
+            end_before_reply(state, &attempt, &mut planned);
             let Some(session) = attempt.document.session(attempt.place.session) else {
                 return;
             };
@@ -569,6 +598,11 @@ fn refused(
                 false => "; the arguments are broken. Press e.",
             };
             state.notice = Some(format!("No suggestion: {reason}{next}"));
+        }
+        (_, ActionError::NothingToDo) if attempt.action.id == "inject-error" => {
+            let words =
+                "the call has this answer already: change the words; r asks the model again";
+            state.notice = Some(words.to_owned());
         }
         _ => state.notice = Some(format!("{}: {reason}", attempt.action.title)),
     }
@@ -644,25 +678,6 @@ fn arguments_of(attempt: &Attempt) -> Option<String> {
     let item = session.items.get(attempt.place.item)?;
     let body = retake_core::wire::body_of(item, &session.bytes(item).ok()?).ok()?;
     Some(body.arguments.as_written().to_owned())
-}
-
-/// What follows by itself from what is proposed, or what is waited for.
-fn what_follows(state: &State, attempt: &Attempt, planned: &Plan) -> Option<&'static str> {
-    let is_held = state.exchange.as_ref().is_some_and(|open| open.is_seat);
-    let is_of_run = is_held || state.live.phase != Phase::Idle;
-    let goes_on = is_held || goes_on(&state.live.phase, Some(attempt.action.id));
-    match (is_of_run, goes_on, planned.asks_model) {
-        (false, _, true) => Some("the take ends at the model's turn: c continues live"),
-        (true, true, true) => Some("next: a request to the model"),
-        (true, false, true) => Some("the run pauses here: c sends the request"),
-        (true, false, false) if planned.result.is_none() => {
-            Some("the run pauses here: c continues")
-        }
-        (true, true, false) if !is_held && planned.result.is_none() => {
-            Some("the run continues from here: open calls run next")
-        }
-        _ => None,
-    }
 }
 
 fn proposed(

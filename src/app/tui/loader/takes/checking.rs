@@ -93,7 +93,7 @@ impl Work {
         };
         let (outcome, parent) = (take.outcome.clone(), take.parent);
         self.bench.set_unchecked(id, false);
-        let is_known = outcome.after == after && outcome.before != FindingCounts::default();
+        let is_known = outcome.checked && outcome.after == after;
         if is_known || self.bench.is_unchecked(parent) {
             return Ok(());
         }
@@ -104,6 +104,7 @@ impl Work {
         let outcome = TakeOutcome {
             before,
             after,
+            checked: true,
             ..outcome
         };
         bench.judge(id, outcome)?;

@@ -127,6 +127,7 @@ fn row_of(take: &Take, row: TakeRow) -> TakeRow {
 /// The findings before a take and after it, where they are known.
 fn judged(take: &Take) -> Option<(FindingCounts, FindingCounts)> {
     let (before, after) = (take.outcome.before, take.outcome.after);
-    let is_judged = [before, after] != [FindingCounts::default(); 2];
+    // Journals of earlier versions do not say that nothing was found.
+    let is_judged = take.outcome.checked || [before, after] != [FindingCounts::default(); 2];
     is_judged.then_some((before, after))
 }

@@ -206,3 +206,22 @@ fn it_is_drawn_without_colour_and_utf_8_and_at_any_size() {
     });
     assert_draws_at_any_size(|frame, area, theme| alone.draw(frame, area, theme));
 }
+
+#[test]
+fn typing_replaces_the_words_that_were_there_and_a_movement_keeps_them() {
+    let typed = |keys: &str| {
+        let mut editor = WordingEditor::new(setup());
+        press(&mut editor, keys);
+        editor.text()
+    };
+    assert_eq!(typed(r#""No.""#), "No.");
+    assert_eq!(typed("^u"), "");
+    let old = setup().text;
+    assert_eq!(typed(r#"end " Now.""#), format!("{old} Now."));
+    let (first, _) = old.split_once('\n').unwrap();
+    assert_eq!(
+        typed(r#"up home "No. ""#),
+        old.replace(first, &format!("No. {first}"))
+    );
+    assert_eq!(typed(r#"tab g enter "No.""#), "No.", "of the library, too");
+}

@@ -10,7 +10,7 @@ use crate::tui::state::State;
 use crate::tui::state::document::Document;
 use crate::tui::state::preview::tool_of;
 use crate::tui::state::recovery::{Attempt, DraftKey, TakeRow};
-use retake_core::actions::{self, ItemValue, OpenItem, lines, types_of, wording_kind};
+use retake_core::actions::{self, ActionError, ItemValue, OpenItem, lines, types_of, wording_kind};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::json::not_json;
 use retake_core::rules::{Finding, Run};
@@ -19,6 +19,7 @@ use retake_core::schema::{Validator, Violation};
 use retake_core::session::{Dialect, Item, Kind, Session};
 use retake_core::wire::body_of;
 use retake_core::wording;
+use retake_live::live::Phase;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,18 +44,20 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Wording
     let kind = kind_of(attempt, state.recovery.target)?;
     let findings = state.findings_of(attempt.place.session);
     let key = attempt.draft_key("")?;
-    let text = state
-        .recovery
-        .drafts
-        .find(&key)
-        .unwrap_or(wording::default_of(kind).template)
-        .to_owned();
+    let recorded = recorded_words(session, attempt.place.item);
+    // In a run the answer that is there is what one wants to say in other words.
+    let default = match &recorded {
+        Some(words) if state.live.phase != Phase::Idle => words,
+        _ => wording::default_of(kind).template,
+    };
+    let text = state.recovery.drafts.find(&key).unwrap_or(default);
+    let text = text.to_owned();
     let faulty = faulty_calls(session, &findings, attempt);
     let (tried, target) = (attempt.clone(), state.recovery.target);
     let setup = Setup {
         title: format!("inject error: {}", named(session, attempt.place.item)),
         text,
-        library: library(state, session, attempt, kind),
+        library: library(state, recorded, kind),
         placeholders: wording::VARIABLES
             .iter()
             .map(|variable| variable.name.to_owned())
@@ -115,16 +118,21 @@ fn preview(
     let line = wording::check(template)
         .err()
         .and_then(|fault| fault.line());
-    let planned = attempt
-        .plan(findings, target)
-        .map_err(|refusal| TemplateFault {
-            line,
-            message: refusal.to_string(),
-        })?;
+    let session = attempt.document.session(attempt.place.session);
+    let planned = match attempt.plan(findings, target) {
+        Ok(planned) => planned,
+        Err(ActionError::NothingToDo) => {
+            let answer = session.and_then(|session| answer_text(session, attempt.place.item));
+            return Ok(answer.unwrap_or_default());
+        }
+        Err(refusal) => {
+            let message = refusal.to_string();
+            return Err(TemplateFault { line, message });
+        }
+    };
     if !planned.texts.is_empty() {
         return Ok(planned.texts.join("\n\n"));
     }
-    let session = attempt.document.session(attempt.place.session);
     let json = session.map(|session| result_of(session, &planned.edits));
     Ok(lines_of(&json.unwrap_or_default()).join("\n"))
 }
@@ -146,26 +154,37 @@ fn faulty_calls(session: &Session, findings: &[Finding], attempt: &Attempt) -> u
     calls.len()
 }
 
+/// The text of the output of a call; the item is either of the two.
+fn answer_text(session: &Session, item: usize) -> Option<String> {
+    let is_output = |index: &usize| {
+        session
+            .items
+            .get(*index)
+            .is_some_and(|it| it.kind == Kind::Output)
+    };
+    let mut pair = [Some(item), session.pairing.partner(item)]
+        .into_iter()
+        .flatten();
+    let output = &session.items[pair.find(is_output)?];
+    Some(body_of(output, &session.bytes(output).ok()?).ok()?.text)
+}
+
+/// The answer that a call has, as a template.
+fn recorded_words(session: &Session, item: usize) -> Option<String> {
+    answer_text(session, item).map(|text| wording::recorded(&text))
+}
+
 /// The library for a kind of failure: the wording of the recording first, then the operator's own, then ours.
 fn library(
     state: &State,
-    session: &Session,
-    attempt: &Attempt,
+    recorded: Option<String>,
     kind: wording::FailureKind,
 ) -> Vec<WordingEntry> {
-    let output = session.pairing.partner(attempt.place.item);
-    let output = output
-        .and_then(|output| session.items.get(output))
-        .filter(|output| output.kind == Kind::Output);
-    let recorded = output.and_then(|output| {
-        let bytes = session.bytes(output).ok()?;
-        let body = retake_core::wire::body_of(output, &bytes).ok()?;
-        Some(WordingEntry {
-            name: "recorded".to_owned(),
-            title: "as recorded".to_owned(),
-            axes: String::new(),
-            text: wording::recorded(&body.text),
-        })
+    let recorded = recorded.map(|text| WordingEntry {
+        name: "recorded".to_owned(),
+        title: "as recorded".to_owned(),
+        axes: String::new(),
+        text,
     });
     let known = state
         .recovery
