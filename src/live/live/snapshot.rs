@@ -2,7 +2,7 @@
 
 use crate::{Recording, TakeError, TakeStore, add_refusal, as_sent, check_session};
 use retake_core::engine::agent::AgentModel;
-use retake_core::engine::{RunStatus, request_status, run_status};
+use retake_core::engine::{RunStatus, Tail, request_status, run_status};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::Vault;
 use retake_core::rules::Finding;
@@ -52,10 +52,20 @@ impl TakeSnapshot {
         if let Some(refusal) = ledger.refusal(take).filter(|_| is_request) {
             add_refusal(&recording, refusal, &mut findings)?;
         }
-        let standing = match is_request {
+        let mut standing = match is_request {
             true => request_status(session, &findings, ledger, take, &line)?,
             false => run_status(session, &findings, ledger, take, &line)?,
         };
+        // What is left of a reply is no final message: the model goes on with it.
+        let about = store.takes().get(take);
+        let is_cut =
+            about.is_some_and(|about| about.cause.action.is_none() && about.outcome.asks_model);
+        if is_cut
+            && ledger.grown_by(take, 0).is_none()
+            && matches!(standing.tail, Tail::Final { .. })
+        {
+            standing.tail = Tail::AsksModel;
+        }
         Ok(Self {
             recording: Arc::new(recording),
             findings,

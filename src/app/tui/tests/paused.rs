@@ -148,3 +148,19 @@ fn a_change_that_no_reply_was_given_to_says_that_the_rest_stays() {
     assert_eq!(desk.items()[4..], items[6..]);
     desk.sees("finished");
 }
+
+#[test]
+fn a_fork_inside_a_reply_is_paused_there_and_the_model_goes_on() {
+    let mut desk = finished();
+    let asked = questions(&mut desk);
+    desk.go_to(4).press("D");
+    desk.sees("paused: c continues").misses("finished");
+    desk.press("esc")
+        .sees("paused inside the reply of turn 3: c asks the model to go on");
+    assert_eq!(desk.items(), ["system", "user", "reasoning", "assistant"]);
+    assert_eq!(questions(&mut desk), asked);
+    desk.press("u ^r").sees("paused: c continues");
+    desk.press("c").comes("finished");
+    assert_eq!(desk.items()[4..], ["assistant"], "the script has no more to say");
+    assert_eq!(questions(&mut desk), asked + 1);
+}

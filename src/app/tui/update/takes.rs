@@ -106,6 +106,9 @@ pub(super) fn fork(state: &mut State) {
         state.notice = Some("nothing after this item".to_owned());
         return;
     }
+    let (here, next) = (&session.items[item], &session.items[item + 1]);
+    // A reply that is complete is no question.
+    let is_final = here.kind == Kind::Assistant && next.turn != here.turn;
     let number = u32::try_from(item).unwrap_or(u32::MAX);
     if !may_ask(state) {
         return;
@@ -123,7 +126,7 @@ pub(super) fn fork(state: &mut State) {
                 ..TakeCause::default()
             },
             outcome: TakeOutcome {
-                asks_model: true,
+                asks_model: !is_final,
                 ..TakeOutcome::default()
             },
             ..Take::default()

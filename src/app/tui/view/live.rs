@@ -19,8 +19,8 @@ use ratatui::text::Span;
 use ratatui::widgets::Clear;
 use retake_core::engine::Reason;
 use retake_core::safe_text::SafeText;
-use retake_core::session::Speaker;
 use retake_core::session::ledger::Ending;
+use retake_core::session::{Kind, Speaker};
 use retake_live::live::Phase;
 
 /// What is beside the phase whenever the model is a script.
@@ -116,7 +116,20 @@ pub(super) fn reason(state: &State) -> Option<SafeText> {
     let reason = state.live.reason_at(state.item)?;
     // A finding speaks for itself.
     let is_said = matches!(reason, Reason::Fault { .. }) && state.worst_here().is_some();
-    (!is_said).then(|| SafeText::single_line(&words::sentence(reason), REASON))
+    let words = match inside_reply(state) {
+        Some(turn) if *reason == Reason::Stepped => {
+            format!("paused inside the reply of turn {turn}: c asks the model to go on")
+        }
+        _ => words::sentence(reason),
+    };
+    (!is_said).then(|| SafeText::single_line(&words, REASON))
+}
+
+/// The turn, counted from 1, whose reply a fork has cut: the history of a run that waits ends on what the model said.
+fn inside_reply(state: &State) -> Option<u32> {
+    let last = state.session()?.items.last()?;
+    let is_said = matches!(last.kind, Kind::Assistant | Kind::Reasoning);
+    is_said.then_some(last.turn + 1)
 }
 
 /// A key of the run.
