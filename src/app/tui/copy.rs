@@ -3,7 +3,7 @@
 //! The clipboard is reached through the terminal (OSC 52), so it works over SSH and needs no display server.
 //! The text is copied as it reads, whole and without colours; `raw` copies the bytes of the recording.
 
-use super::keymap::Context;
+use super::keymap::{Command, Context, command};
 use super::layer::{Layer, Placement, Step};
 use super::popup::{framed, rows, write};
 use super::theme::Theme;
@@ -60,7 +60,11 @@ impl Copied {
 
 /// A menu of what can be copied: keys with names, and what each copies, where there is any.
 #[derive(Debug, Clone)]
-pub struct CopyMenu<T>(Vec<(char, &'static str, Option<T>)>);
+pub struct CopyMenu<T> {
+    rows: Vec<(char, &'static str, Option<T>)>,
+    /// Says that the last key chooses nothing.
+    title: SafeText,
+}
 
 impl CopyMenu<Copied> {
     /// A menu of what the item has; the rest is shown dim and does nothing. An error is there only in a run that
@@ -74,13 +78,14 @@ impl CopyMenu<Copied> {
                 is_available.then_some(what),
             ))
         });
-        Self(rows.collect())
+        Self::new(rows.collect())
     }
 }
 
 impl<T> CopyMenu<T> {
     pub fn new(rows: Vec<(char, &'static str, Option<T>)>) -> Self {
-        Self(rows)
+        let title = SafeText::from_static("copy");
+        Self { rows, title }
     }
 }
 
@@ -97,15 +102,24 @@ impl<S, T: Clone + Send + 'static> Layer<S> for CopyMenu<T> {
 
     fn key(&mut self, key: KeyEvent, _: &mut S) -> Step<T> {
         let chosen = match key.code {
-            KeyCode::Enter => self.0.first(),
-            KeyCode::Char(letter) => self.0.iter().find(|(key, ..)| *key == letter),
+            KeyCode::Enter => self.rows.first(),
+            KeyCode::Char(letter) => self.rows.iter().find(|(key, ..)| *key == letter),
             _ => None,
         };
-        match chosen {
-            Some((.., Some(what))) => Step::Done(what.clone()),
-            Some((.., None)) => Step::Stay,
-            None => Step::Leave,
+        if let Some((.., Some(what))) = chosen {
+            return Step::Done(what.clone());
         }
+        if chosen.is_none() && command(Context::Copying, &key) == Some(Command::Leave) {
+            return Step::Leave;
+        }
+        let name = SafeText::single_line(&key.code.to_string(), 12);
+        self.title = SafeText::from_static("copy: ");
+        self.title.push(&name);
+        self.title.push(&SafeText::from_static(match chosen {
+            Some(_) => " is not here",
+            None => " is no choice; esc closes",
+        }));
+        Step::Stay
     }
 
     fn mouse(&mut self, _: MouseEvent, _: &mut S) -> Step<T> {
@@ -115,18 +129,19 @@ impl<S, T: Clone + Send + 'static> Layer<S> for CopyMenu<T> {
     /// Draws the menu at the bottom right.
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _: &S, theme: &Theme) {
         let area = area.intersection(frame.area());
-        let longest = self.0.iter().map(|(_, name, _)| name.len()).max();
+        let longest = self.rows.iter().map(|(_, name, _)| name.len()).max();
         let wanted = |cells: usize| u16::try_from(cells).unwrap_or(u16::MAX);
-        let width = wanted(longest.unwrap_or(0) + 9).min(area.width);
-        let height = wanted(self.0.len() + 2).min(area.height);
+        let inside = (longest.unwrap_or(0) + 5).max(self.title.width());
+        let width = wanted(inside + 4).min(area.width);
+        let height = wanted(self.rows.len() + 2).min(area.height);
         let popup = Rect {
             x: area.right() - width,
             y: area.bottom() - height,
             width,
             height,
         };
-        let inside = framed(frame, popup, &SafeText::from_static("copy"), "", theme);
-        for (row, (key, name, what)) in rows(inside).zip(&self.0) {
+        let inside = framed(frame, popup, &self.title, "", theme);
+        for (row, (key, name, what)) in rows(inside).zip(&self.rows) {
             let (key, key_style, style) = match what {
                 Some(_) => (*key, theme.key, theme.text),
                 None => (' ', theme.dim, theme.dim),
@@ -175,7 +190,9 @@ mod tests {
             menu.key(KeyCode::Enter.into(), &mut ()),
             Step::Done(Copied::Text)
         );
-        assert_eq!(menu.key(KeyCode::Esc.into(), &mut ()), Step::Leave);
+        assert_eq!(menu.key(KeyCode::Char('k').into(), &mut ()), Step::Stay);
+        let mut left = menu.clone();
+        assert_eq!(left.key(KeyCode::Esc.into(), &mut ()), Step::Leave);
         let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
         for (width, height) in [(1, 1), (2, 3), (40, 10)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -183,14 +200,13 @@ mod tests {
                 .draw(|frame| menu.view(frame, frame.area(), &(), &theme))
                 .unwrap();
             let shown = terminal.backend().to_string();
-            assert!(
-                width < 40 || shown.contains("│ a  arguments   │"),
-                "{shown}"
-            );
-            assert!(
-                width < 40 || shown.contains("│    output      │"),
-                "{shown}"
-            );
+            for words in [
+                "a  arguments",
+                "│    output",
+                "copy: k is no choice; esc closes",
+            ] {
+                assert!(width < 40 || shown.contains(words), "{shown}");
+            }
         }
     }
 

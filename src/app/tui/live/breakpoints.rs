@@ -240,8 +240,15 @@ impl<S: Stops> Layer<S> for Places {
                 Some(target) => target.to_string(),
                 None => "or type: tool, kind, rule, arg, turn".to_owned(),
             };
-            let text = SafeText::single_line(&text, row.width.into());
-            theme.spans(&text, theme.text)
+            let mark = match number == self.cursor.get() {
+                true => theme.glyphs.cursor,
+                false => " ",
+            };
+            let room = usize::from(row.width).saturating_sub(2);
+            let text = SafeText::single_line(&text, room);
+            let mut spans = vec![Span::styled(format!("{mark} "), theme.title)];
+            spans.extend(theme.spans(&text, theme.text));
+            spans
         };
         let count = self.targets.len() + 1;
         self.cursor
