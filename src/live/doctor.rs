@@ -72,10 +72,7 @@ fn stops(session: &Session, finding: &Finding) -> bool {
 }
 
 /// What a provider would refuse a request for that holds this session and is about to be sent.
-pub(crate) fn refusals(
-    session: &Session,
-    target: Option<Dialect>,
-) -> Result<Vec<Finding>, SourceError> {
+pub fn refusals(session: &Session, target: Option<Dialect>) -> Result<Vec<Finding>, SourceError> {
     let mut rules = RULES.to_vec();
     rules.retain(|rule| Fault::is_refused(as_sent(rule.id)));
     let mut findings = check_run(&mut Run::new(session, target), &rules)?;

@@ -6,15 +6,18 @@ use super::exit::{Exit, Failure, print_error};
 use super::inputs::{self, describe, inputs_of, refuse_to_overwrite, save, session_named};
 use super::output::{JsonOutput, counted, name_of, safe_line, shell_word};
 use super::report::write_line;
+use retake_core::actions::Safety;
 use retake_core::formats::convert::{
     AgentProgram, Converted, Loss, LossKind, NewSession, Options, convert,
 };
 use retake_core::repair::likely;
+use retake_core::rules::Finding;
 use retake_core::session::{Dialect, Item, Kind, Problem, Session, SourceError, is_sub_agent};
-use retake_live::doctor::obstacles;
+use retake_live::doctor::{obstacles, refusals};
 use retake_live::report::session_names;
 use retake_live::{
-    InputError, Opened, exit_on_interrupt, new_session, prepare_store, session_path, write_session,
+    InputError, Inputs, Opened, exit_on_interrupt, new_session, prepare_store, session_path,
+    write_session,
 };
 use serde::Serialize;
 use std::env;
@@ -39,9 +42,7 @@ pub(super) fn run(arguments: &ConvertArguments) -> Result<Exit, Failure> {
         return Err(Failure::refused(message));
     }
     let target = Target::new(arguments)?;
-    if let What::Session(..) = target.what {
-        warn_of_obstacles(arguments, session)?;
-    }
+    warn_of_obstacles(arguments, &inputs, &target, session)?;
     let converted = write(arguments, &target, session)?;
     let has_sub_agents = opened.recording.sessions.iter().any(is_sub_agent);
     report(arguments, &target, &converted, has_sub_agents);
@@ -56,18 +57,94 @@ fn is_of_conversation(item: &Item) -> bool {
     !matches!(item.kind, Kind::Unreadable | Kind::Other | Kind::Notice)
 }
 
-/// Says that the provider will not take the session that is written, as little as it takes the recorded one.
-fn warn_of_obstacles(arguments: &ConvertArguments, session: &Session) -> Result<(), Failure> {
+/// Says that the provider will not take what is written, and which command fixes that.
+fn warn_of_obstacles(
+    arguments: &ConvertArguments,
+    inputs: &Inputs,
+    target: &Target,
+    session: &Session,
+) -> Result<(), Failure> {
+    let unreadable =
+        |error| Failure::refused(describe(&arguments.path, &InputError::Source(error)));
     let path = name_of(&arguments.path);
-    let found = obstacles(session)
-        .map_err(|error| Failure::refused(describe(&arguments.path, &InputError::Source(error))))?;
-    if !found.is_empty() {
-        let errors = counted(found.len(), "error");
+    let (found, to) = match target.what {
+        What::Session(..) => (obstacles(session).map_err(unreadable)?, None),
+        What::History(to) => {
+            let recorded = refusals(session, Some(to)).map_err(unreadable)?;
+            // Of what stands in it converting settles some.
+            let found = match recorded.is_empty() {
+                true => recorded,
+                false => refused(arguments, inputs, target, (session, to)).map_err(unreadable)?,
+            };
+            (found, Some(to))
+        }
+    };
+    if found.is_empty() {
+        return Ok(());
+    }
+    let errors = counted(found.len(), "error");
+    let Some(to) = to.map(Dialect::word) else {
         let message = format!("{path}: {errors} in it that providers refuse");
         let hint = "`retake check` lists them; a fixed recording (`retake fix`) converts to a session that resumes";
         print_error(&message, Some(hint));
+        return Ok(());
+    };
+    let mut rules: Vec<_> = found.iter().map(|finding| finding.rule.id).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    let is_safe = |finding: &Finding| {
+        let mut offers = finding.offers.iter();
+        offers.any(|offer| offer.safety == Safety::Safe)
+    };
+    let option = match found.iter().all(is_safe) {
+        true => "",
+        false => " --unsafe",
+    };
+    let file = shell_word(&arguments.path.to_string_lossy());
+    let fix = format!("retake fix{option} --target {to} {file} -o FILE");
+    if let LineFormat::Json = arguments.format {
+        let line = Line::Refused {
+            path: &arguments.path.to_string_lossy(),
+            to,
+            rules,
+            fix,
+        };
+        // Without stderr there is nobody to tell.
+        let _ = write_line(&mut io::stderr(), &line);
+        return Ok(());
     }
+    let rules = rules.join(", ");
+    print_error(
+        &format!("{path}: {errors} in it that the target, {to}, refuses: {rules}"),
+        Some(&format!(
+            "`{fix}` fixes what can be fixed; convert that FILE"
+        )),
+    );
     Ok(())
+}
+
+/// What the provider would refuse of what is written.
+fn refused(
+    arguments: &ConvertArguments,
+    inputs: &Inputs,
+    target: &Target,
+    (session, to): (&Session, Dialect),
+) -> Result<Vec<Finding>, SourceError> {
+    let mut written = Vec::new();
+    match write_to(&mut written, arguments, target, session) {
+        Ok(_) => {}
+        Err(Stopped::Source(error)) => return Err(error),
+        // There is always room in memory.
+        Err(Stopped::Output(_)) => return Ok(Vec::new()),
+    }
+    let Ok(opened) = inputs.read_bytes("converted.json", written) else {
+        return refusals(session, Some(to));
+    };
+    let mut found = Vec::new();
+    for session in &opened.recording.sessions {
+        found.extend(refusals(session, Some(to))?);
+    }
+    Ok(found)
 }
 
 /// What is written, and where to.
@@ -408,6 +485,14 @@ enum Line<'a> {
         from: Option<&'a str>,
         to: Option<&'a str>,
         message: String,
+    },
+    /// The provider will not take what is written.
+    Refused {
+        path: &'a str,
+        to: &'a str,
+        rules: Vec<&'a str>,
+        /// The command that fixes what can be fixed.
+        fix: String,
     },
     Conversion {
         path: &'a str,

@@ -253,6 +253,40 @@ fn a_session_is_written_of_what_was_said_and_with_a_warning_where_a_provider_ref
 }
 
 #[test]
+fn a_history_is_written_with_a_warning_that_says_what_its_target_refuses_and_what_fixes_it() {
+    let here = folder(&[]);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/trimmed-history.json");
+    for to in ["chat", "responses", "anthropic"] {
+        let (code, _, err) = told(here.path(), &["convert", path, "--to", to]);
+        assert_eq!(code, 0, "{err}");
+        let refused = format!("1 error in it that the target, {to}, refuses: orphan-output");
+        assert!(err.contains(&refused), "{err}");
+        // What is advised helps.
+        let fix = err.split('`').nth(1).unwrap().replace("FILE", "f.json");
+        let fix: Vec<&str> = fix.split(' ').skip(1).chain(["--force"]).collect();
+        let (_, _, err) = told(here.path(), &fix);
+        let (code, _, then) = told(here.path(), &["convert", "f.json", "--to", to]);
+        assert!(code == 0 && !then.contains("refuses"), "{err}{then}");
+        let json = ["convert", path, "--to", to, "--format", "json"];
+        let (_, _, err) = told(here.path(), &json);
+        let line: Value = serde_json::from_str(err.lines().next().unwrap()).unwrap();
+        assert_eq!(line["type"], "refused", "{err}");
+        assert_eq!(line["rules"], serde_json::json!(["orphan-output"]), "{err}");
+    }
+    // What a provider takes is converted without a word about it, whatever else is wrong with it; nor is anything said
+    // of what converting settles.
+    for session in [
+        "unknown-tool.json",
+        "misplaced-results.json",
+        "broken-json.json",
+    ] {
+        let path = format!("{}/sessions/{session}", env!("CARGO_MANIFEST_DIR"));
+        let (code, _, err) = told(here.path(), &["convert", &path, "--to", "anthropic"]);
+        assert!(code == 0 && !err.contains("refuses"), "{session}: {err}");
+    }
+}
+
+#[test]
 fn a_target_may_be_named_as_its_format_is() {
     let here = tempfile::tempdir().unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/unknown-tool.json");
