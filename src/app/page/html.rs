@@ -1,9 +1,11 @@
 //! A page of HTML: one file with its own style and nothing to load. Folding needs no script.
 
-use super::writer::{PageError, PageSession, PageWriter, ending, is_same, parted, sign};
+use super::writer::{
+    PageError, PageLink, PageSession, PageWriter, ending, is_same, parted, prefix_of, sign,
+};
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::transcript::block::{BlockRow, RowKind};
-use crate::tui::transcript::page::PageBlock;
+use crate::tui::transcript::page::{Page, PageBlock};
 use retake_core::content::{Colour, Look};
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
@@ -24,28 +26,18 @@ const PICTURES: u64 = 32 * 1024 * 1024;
 /// Writes a page of HTML.
 pub(super) struct HtmlPage<W> {
     out: W,
-    /// How many sessions are written.
-    written: usize,
 }
 
 impl<W: Write> HtmlPage<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, written: 0 }
-    }
-
-    /// Makes anchors of this session unlike those of others on the page.
-    fn prefix(&self) -> String {
-        match self.written {
-            0 => String::new(),
-            before => format!("s{}-", before + 1),
-        }
+        Self { out }
     }
 
     fn findings(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
         if session.checked.findings().is_empty() {
             return Ok(());
         }
-        let prefix = self.prefix();
+        let prefix = prefix_of(session.section);
         let count = session.checked.findings().len();
         let plural = if count == 1 { "" } else { "s" };
         writeln!(
@@ -71,11 +63,35 @@ impl<W: Write> HtmlPage<W> {
         Ok(())
     }
 
+    /// The turns of a session, folded: each leads to its place.
+    fn turns(&mut self, session: &PageSession<'_>, page: &Page<'_>) -> Result<(), PageError> {
+        let prefix = prefix_of(session.section);
+        let turns: Vec<_> = page.turns().collect();
+        if turns.len() < 2 {
+            return Ok(());
+        }
+        let count = turns.len();
+        writeln!(
+            self.out,
+            "<nav><details class=contents><summary>contents: {count} turns</summary><ul>"
+        )?;
+        for (turn, words) in turns {
+            let (turn, words) = (turn + 1, escaped(&words));
+            writeln!(
+                self.out,
+                "<li><a href=\"#{prefix}turn-{turn}\">{turn}  {words}</a>"
+            )?;
+        }
+        writeln!(self.out, "</ul></details></nav>")?;
+        Ok(())
+    }
+
     fn block<'b>(
         &mut self,
         block: &'b PageBlock,
         prefix: &str,
         session: &Session,
+        agent: Option<&PageLink<'_>>,
     ) -> Result<(), PageError> {
         let (heads, mut below) = parted(&block.own.folded);
         let (opened, mut whole) = parted(&block.own.unfolded);
@@ -109,6 +125,14 @@ impl<W: Write> HtmlPage<W> {
                     whole.extend(unfolded);
                 }
             }
+        }
+        if let Some(link) = agent {
+            let name = escaped(SafeText::single_line(link.agent_name, 200).as_plain());
+            let section = link.agent + 1;
+            let _ = writeln!(
+                after,
+                "<p class=agent><a href=\"#session-{section}\">sub-agent: {name}</a></p>"
+            );
         }
         let items = [Some(&block.own), block.output.as_ref()];
         for item in items.into_iter().flatten() {
@@ -158,24 +182,44 @@ impl<W: Write> PageWriter for HtmlPage<W> {
         Ok(())
     }
 
+    fn contents(&mut self, sessions: &[(&str, String)]) -> Result<(), PageError> {
+        writeln!(self.out, "<nav class=contents><ul>")?;
+        for (section, (name, turns)) in (1..).zip(sessions) {
+            let name = escaped(SafeText::single_line(name, 200).as_plain());
+            writeln!(
+                self.out,
+                "<li><a href=\"#session-{section}\">{name}</a>  {turns}"
+            )?;
+        }
+        writeln!(self.out, "</ul></nav>")?;
+        Ok(())
+    }
+
     fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
         if !session.name.is_empty() {
             let name = escaped(SafeText::single_line(session.name, 200).as_plain());
+            let section = session.section + 1;
+            writeln!(self.out, "<h2 id=\"session-{section}\">{name}</h2>")?;
+        }
+        if let Some(link) = session.caller() {
+            let (prefix, item) = (prefix_of(link.caller), link.call + 1);
+            let name = escaped(SafeText::single_line(link.caller_name, 200).as_plain());
+            let turn = link.turn + 1;
             writeln!(
                 self.out,
-                "<h2 id=\"session-{}\">{name}</h2>",
-                self.written + 1
+                "<p class=agent><a href=\"#{prefix}item-{item}\">called in turn {turn} of {name}</a></p>"
             )?;
         }
         self.findings(session)?;
         let page = session.page()?;
-        let prefix = self.prefix();
+        self.turns(session, &page)?;
+        let prefix = prefix_of(session.section);
         for block in page.blocks() {
             if let Some(shown) = session.sessions.get(session.number) {
-                self.block(&block, &prefix, shown)?;
+                let agent = session.agent_of(block.own.index);
+                self.block(&block, &prefix, shown, agent)?;
             }
         }
-        self.written += 1;
         Ok(())
     }
 

@@ -4,10 +4,10 @@
 //! something is escaped: so that nothing becomes HTML or an image.
 
 use super::inert::{escaped, inert};
-use super::writer::{PageError, PageSession, PageWriter, ending, parted, words_of};
+use super::writer::{PageError, PageSession, PageWriter, ending, parted, prefix_of, words_of};
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::transcript::block::{BlockRow, RowKind};
-use crate::tui::transcript::page::PageBlock;
+use crate::tui::transcript::page::{Page, PageBlock};
 use retake_core::content::Look;
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
@@ -19,13 +19,11 @@ const OPEN: usize = 8;
 /// Writes a page of Markdown.
 pub(super) struct MarkdownPage<W> {
     out: W,
-    /// How many sessions are written.
-    written: usize,
 }
 
 impl<W: Write> MarkdownPage<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, written: 0 }
+        Self { out }
     }
 
     fn findings(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
@@ -41,6 +39,26 @@ impl<W: Write> MarkdownPage<W> {
         if !session.checked.findings().is_empty() {
             writeln!(self.out)?;
         }
+        Ok(())
+    }
+
+    /// A list that is folded: each row leads to its place.
+    fn turns(&mut self, session: &PageSession<'_>, page: &Page<'_>) -> Result<(), PageError> {
+        let prefix = prefix_of(session.section);
+        let turns: Vec<_> = page.turns().collect();
+        if turns.len() < 2 {
+            return Ok(());
+        }
+        let count = turns.len();
+        writeln!(
+            self.out,
+            "<details><summary>contents: {count} turns</summary>\n"
+        )?;
+        for (turn, words) in turns {
+            let (turn, words) = (turn + 1, escaped(&words));
+            writeln!(self.out, "- [{turn} {words}](#{prefix}turn-{turn})")?;
+        }
+        writeln!(self.out, "\n</details>\n")?;
         Ok(())
     }
 
@@ -160,24 +178,45 @@ impl<W: Write> PageWriter for MarkdownPage<W> {
         Ok(())
     }
 
+    fn contents(&mut self, sessions: &[(&str, String)]) -> Result<(), PageError> {
+        for (section, (name, turns)) in (1..).zip(sessions) {
+            let name = escaped(SafeText::single_line(name, 200).as_plain());
+            writeln!(self.out, "- [{name}](#session-{section}) {turns}")?;
+        }
+        writeln!(self.out)?;
+        Ok(())
+    }
+
     fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError> {
         if !session.name.is_empty() {
             let name = SafeText::single_line(session.name, 200);
-            writeln!(self.out, "## {}\n", escaped(name.as_plain()))?;
+            let section = session.section + 1;
+            let name = escaped(name.as_plain());
+            writeln!(self.out, "## <a id=\"session-{section}\"></a>{name}\n")?;
+        }
+        if let Some(link) = session.caller() {
+            let (prefix, turn) = (prefix_of(link.caller), link.turn + 1);
+            let name = escaped(SafeText::single_line(link.caller_name, 200).as_plain());
+            writeln!(
+                self.out,
+                "[called in turn {turn} of {name}](#{prefix}turn-{turn})\n"
+            )?;
         }
         self.findings(session)?;
         let page = session.page()?;
-        let prefix = match self.written {
-            0 => String::new(),
-            before => format!("s{}-", before + 1),
-        };
+        self.turns(session, &page)?;
+        let prefix = prefix_of(session.section);
         for block in page.blocks() {
             let item = page.session().items.get(block.own.index);
             let kind = item.map_or(Kind::Other, |item| item.kind);
             let text = page.message(block.own.index);
             self.block(&block, (kind, text), &prefix)?;
+            if let Some(link) = session.agent_of(block.own.index) {
+                let name = escaped(SafeText::single_line(link.agent_name, 200).as_plain());
+                let section = link.agent + 1;
+                writeln!(self.out, "[sub-agent: {name}](#session-{section})\n")?;
+            }
         }
-        self.written += 1;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod markdown;
 mod writer;
 
 use crate::tui::state::document::Checked;
+use crate::tui::transcript::nested::{NestedPlace, nested_calls};
 use crate::usage::summary;
 use crate::words::{day, local};
 use html::HtmlPage;
@@ -20,7 +21,7 @@ use retake_core::usage::{Prices, SessionUsage, UsageReader};
 use retake_live::{Recording, check_session};
 use std::io::Write;
 use std::path::Path;
-use writer::{PageSession, PageWriter};
+use writer::{PageLink, PageSession, PageWriter};
 
 pub(crate) use writer::PageError;
 
@@ -97,9 +98,20 @@ impl PageSource<'_> {
             .file_name()
             .map(|name| name.to_string_lossy());
         page.begin(title.as_deref().unwrap_or(name), &facts)?;
-        for (number, name) in &self.sessions {
+        if self.sessions.len() > 1 {
+            let named = self.sessions.iter();
+            let named = named.map(|(number, name)| {
+                let turns = number_of(sessions[*number].turns.len(), "turn");
+                (name.as_str(), turns)
+            });
+            page.contents(&named.collect::<Vec<_>>())?;
+        }
+        let links = self.links();
+        for (section, (number, name)) in self.sessions.iter().enumerate() {
             let findings = check_session(&sessions[*number], self.target)?;
             page.session(&PageSession {
+                links: links.iter().filter(|link| link.is_of(section)).collect(),
+                section,
                 name: match self.sessions.len() {
                     1 => "",
                     _ => name,
@@ -111,6 +123,35 @@ impl PageSource<'_> {
             })?;
         }
         page.end(self.is_redacted)
+    }
+
+    /// The calls on the page that began sub-agents whose work is on it, too.
+    fn links(&self) -> Vec<PageLink<'_>> {
+        let sessions = &self.recording.sessions;
+        let section_of = |index| {
+            self.sessions
+                .iter()
+                .position(|(number, _)| *number == index)
+        };
+        let callers = self.sessions.iter().enumerate();
+        let links = callers.flat_map(|(caller, (number, name))| {
+            let calls = nested_calls(sessions, &[], *number).into_iter();
+            calls.filter_map(move |(call, place)| {
+                let NestedPlace::Session(index) = place else {
+                    return None;
+                };
+                let agent = section_of(index)?;
+                Some(PageLink {
+                    caller,
+                    caller_name: name,
+                    call,
+                    turn: sessions[*number].items.get(call)?.turn,
+                    agent,
+                    agent_name: &self.sessions[agent].1,
+                })
+            })
+        });
+        links.collect()
     }
 }
 

@@ -20,12 +20,57 @@ pub(super) struct PageSession<'a> {
     pub(super) number: usize,
     pub(super) checked: &'a Checked,
     pub(super) prices: &'a Prices,
+    /// Which section of the page it is, from 0.
+    pub(super) section: usize,
+    /// The calls that lead from it to sub-agents, and those that began it.
+    pub(super) links: Vec<&'a PageLink<'a>>,
+}
+
+/// A call that began a sub-agent, whose work is another section of the page.
+#[derive(Debug)]
+pub(super) struct PageLink<'a> {
+    /// The section of the call.
+    pub(super) caller: usize,
+    pub(super) caller_name: &'a str,
+    /// The index of the call, and of its turn.
+    pub(super) call: usize,
+    pub(super) turn: u32,
+    /// The section of the sub-agent.
+    pub(super) agent: usize,
+    pub(super) agent_name: &'a str,
+}
+
+impl PageLink<'_> {
+    /// Whether it leads from a section or to it.
+    pub(super) fn is_of(&self, section: usize) -> bool {
+        [self.caller, self.agent].contains(&section)
+    }
+}
+
+/// What makes the anchors of a section unlike those of others on the page.
+pub(super) fn prefix_of(section: usize) -> String {
+    match section {
+        0 => String::new(),
+        before => format!("s{}-", before + 1),
+    }
 }
 
 impl<'a> PageSession<'a> {
     /// The session as blocks.
     pub(super) fn page(&self) -> Result<Page<'a>, SourceError> {
         Page::new(self.sessions, self.number, self.checked, self.prices)
+    }
+
+    /// The sub-agent that a call began.
+    pub(super) fn agent_of(&self, call: usize) -> Option<&'a PageLink<'a>> {
+        let mut links = self.links.iter().copied();
+        links.find(|link| link.caller == self.section && link.call == call)
+    }
+
+    /// The call that began it.
+    pub(super) fn caller(&self) -> Option<&'a PageLink<'a>> {
+        let mut links = self.links.iter().copied();
+        links.find(|link| link.agent == self.section)
     }
 }
 
@@ -44,6 +89,8 @@ pub(crate) enum PageError {
 pub(super) trait PageWriter {
     /// Begins the page; `facts` are about the file.
     fn begin(&mut self, title: &str, facts: &[String]) -> Result<(), PageError>;
+    /// Lists the sessions that follow, each with how many turns it has.
+    fn contents(&mut self, sessions: &[(&str, String)]) -> Result<(), PageError>;
     fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError>;
     /// Ends it; `is_redacted` is said there.
     fn end(&mut self, is_redacted: bool) -> Result<(), PageError>;

@@ -232,7 +232,7 @@ fn no_text_of_a_recording_becomes_a_tag_an_attribute_or_a_control() {
     let html = page(here.path(), "html", &["--keep-secrets"]);
     let tag = Regex::new(
         r#"^(?x:<!doctype\ html>|<html\ lang=en>|<meta\ [^<>]*>
-        |</?(?:html|head|title|style|body|header|footer|h[123]|ul|li|summary|details|span|div|a)>
+        |</?(?:html|head|title|style|body|header|nav|footer|h[123]|ul|li|summary|details|span|div|a)>
         |<(?:header|span|div|summary|details|a|h2|h3)
           (?:\ class=(?:\w+|"[\w\ -]+")|\ id="[\w-]+"|\ href="\#[\w-]+"|\ style="--i:\d+")+>)"#,
     )
@@ -256,7 +256,7 @@ fn no_text_of_a_recording_becomes_html_or_an_image_in_markdown() {
     let here = folder(&[("run.json", &hostile())]);
     let markdown = page(here.path(), "markdown", &["--keep-secrets"]);
     let own = Regex::new(
-        r#"^(<a id="(s\d+-)?turn-\d+">|</a>|</?sub>|<details><summary>\d+ lines</summary>|</details>)\s*$"#,
+        r#"^(<a id="(s\d+-)?turn-\d+">|</a>|</?sub>|<details><summary>(\d+ lines|contents: \d+ turns)</summary>|</details>)\s*$"#,
     )
     .unwrap();
     let (mut tags, mut headings) = (0, 0);
@@ -275,4 +275,69 @@ fn no_text_of_a_recording_becomes_html_or_an_image_in_markdown() {
         }
     }
     assert!(tags > 1000 && headings > 500, "{tags} {headings}");
+}
+
+/// A log of Claude Code in which a sub-agent was called, whose work is in the same file.
+fn with_sub_agent() -> String {
+    let line = |uuid: &str, parent: Value, side: bool, kind: &str, content: Value| {
+        let message = match kind {
+            "assistant" => json!({"role": kind, "model": "claude", "content": content}),
+            _ => json!({"role": kind, "content": content}),
+        };
+        json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s",
+            "isSidechain": side, "message": message})
+        .to_string()
+    };
+    let task = json!([{"type": "tool_use", "id": "toolu_1", "name": "Task",
+        "input": {"description": "count", "prompt": "Count the <files>."}}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "toolu_1", "content": "Three."}]);
+    let text = |words: &str| json!([{"type": "text", "text": words}]);
+    [
+        line("1", Value::Null, false, "user", json!("How many?")),
+        line("2", json!("1"), false, "assistant", task),
+        line("a", Value::Null, true, "user", json!("Count the <files>.")),
+        line("b", json!("a"), true, "assistant", text("There are three.")),
+        line("3", json!("2"), false, "user", result),
+        line("4", json!("3"), false, "assistant", text("Three *files*.")),
+    ]
+    .join("\n")
+}
+
+#[test]
+fn a_page_lists_its_turns_and_a_sub_agent_is_linked_with_its_call_both_ways() {
+    let here = folder(&[("run.json", &with_sub_agent())]);
+    let html = page(here.path(), "html", &[]);
+    for part in [
+        "<nav class=contents>",
+        "<li><a href=\"#session-2\">",
+        "<li><a href=\"#turn-1\">1  you: How many?</a>",
+        "<li><a href=\"#s2-turn-1\">1  you: Count the &lt;files&gt;.</a>",
+        "<p class=agent><a href=\"#session-2\">sub-agent: ",
+        "<h2 id=\"session-2\">",
+        "<p class=agent><a href=\"#item-2\">called in turn 2 of ",
+    ] {
+        assert!(html.contains(part), "{part}:\n{html}");
+    }
+    let link = Regex::new("href=\"#([^\"]+)\"").unwrap();
+    for found in link.captures_iter(&html) {
+        let id = format!("id=\"{}\"", &found[1]);
+        assert!(html.contains(&id), "{id}:\n{html}");
+    }
+
+    let markdown = page(here.path(), "markdown", &[]);
+    for part in [
+        "](#session-2) 2 turns",
+        "- [1 you: How many?](#turn-1)",
+        "\n[sub-agent: ",
+        "## <a id=\"session-2\"></a>",
+        "\n[called in turn 2 of ",
+        "](#turn-2)\n",
+    ] {
+        assert!(markdown.contains(part), "{part}:\n{markdown}");
+    }
+    let link = Regex::new(r"\]\(#([^)]+)\)").unwrap();
+    for found in link.captures_iter(&markdown) {
+        let id = format!("<a id=\"{}\"></a>", &found[1]);
+        assert!(markdown.contains(&id), "{id}:\n{markdown}");
+    }
 }

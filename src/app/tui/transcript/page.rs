@@ -8,7 +8,7 @@ use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
 use jiff::tz::TimeZone;
 use retake_core::safe_text::SafeText;
-use retake_core::session::{Flags, Kind, Session, SourceError};
+use retake_core::session::{Flags, Kind, Session, SourceError, Speaker};
 use retake_core::usage::{Prices, UsageReader, working_folder};
 use retake_core::wire::body_within;
 use std::iter;
@@ -17,6 +17,9 @@ use std::iter;
 const FOLDED: usize = 160;
 /// Columns of what is unfolded: the page wraps by itself.
 const UNFOLDED: usize = 1_000_000;
+
+/// Cells of the first words of a turn.
+const WORDS: usize = 100;
 
 /// A session that is written to a page.
 pub(crate) struct Page<'a> {
@@ -91,6 +94,51 @@ impl<'a> Page<'a> {
         };
         let parts = <[&str; 2]>::from(parts).map(|part| SafeText::from_str(part.trim()));
         (!text.is_empty() && !is_data).then_some(parts)
+    }
+
+    /// The turns in the order of the transcript: the index of each, who speaks, and its first words or calls.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = (u32, String)> {
+        let session = self.session();
+        let order = Order {
+            session,
+            shown: None,
+        };
+        let items = iter::successors(order.first(), move |item| order.next(*item));
+        let items = items.filter(move |item| order.call_of(*item).is_none());
+        let items = items.filter(move |item| order.begins_turn(*item));
+        items.filter_map(move |item| {
+            let index = session.items.get(item)?.turn;
+            let turn = session.turns.get(index as usize)?;
+            let who = match turn.speaker {
+                Speaker::User => "you",
+                Speaker::Model => "assistant",
+                Speaker::System => "system",
+                // Nobody speaks: it has no heading to go to.
+                Speaker::File => return None,
+            };
+            let said = turn.items().find_map(|item| {
+                let [thought, text] = self.message(item)?;
+                Some(if text.is_empty() { thought } else { text })
+            });
+            let words = said.map_or_else(
+                || {
+                    let items = turn.items().filter_map(|item| session.items.get(item));
+                    let calls = items.filter(|item| item.kind == Kind::Call);
+                    let names = calls.map(|call| session.name(call));
+                    names.collect::<Vec<_>>().join(", ")
+                },
+                |text| {
+                    SafeText::single_line(text.as_plain(), WORDS)
+                        .as_plain()
+                        .to_owned()
+                },
+            );
+            let line = match &*words {
+                "" => who.to_owned(),
+                words => format!("{who}: {words}"),
+            };
+            Some((index, line))
+        })
     }
 
     /// The items in the order of the transcript.
