@@ -4,6 +4,7 @@
 use super::report::{FileReport, FindingReport, ProblemReport, SessionReport};
 use super::{FixHistoryError, InputError, Inputs, ReadOptions};
 use retake_core::actions::Safety;
+use retake_core::rules::ErrorClass;
 use retake_core::session::{Dialect, OutputSchema, Tool};
 use retake_core::wire::provider_errors::refusal_of;
 use retake_core::wire::tools::read_tools;
@@ -46,7 +47,7 @@ pub enum BindingError {
 }
 
 impl BindingOptions {
-    fn inputs(&self) -> Result<Inputs, BindingError> {
+    pub fn inputs(&self) -> Result<Inputs, BindingError> {
         Ok(Inputs {
             options: ReadOptions {
                 format: self.format.clone(),
@@ -165,6 +166,8 @@ struct ReportedFinding<'a> {
     #[serde(flatten)]
     finding: &'a FindingReport,
     record: Option<&'a str>,
+    offset: Option<u64>,
+    class: Option<&'static str>,
     /// An example of the words in which the provider refuses it.
     refusal: Option<&'a str>,
 }
@@ -196,6 +199,8 @@ impl<'a> Report<'a> {
                 .map(|finding| ReportedFinding {
                     finding,
                     record: finding.record.as_deref(),
+                    offset: finding.offset,
+                    class: finding.class.map(ErrorClass::words),
                     refusal: refusal_of(finding.rule.id, session.target)
                         .map(|sentence| &sentence.example[..]),
                 })

@@ -51,6 +51,9 @@ pub struct FindingReport {
     /// Where its item is, if the file has lines and they were requested.
     #[serde(flatten)]
     pub place: FilePlace,
+    /// The byte at which its item begins; `None` where the file does not hold the item as it is.
+    #[serde(skip)]
+    pub offset: Option<u64>,
     /// Its record in a file without lines: `exchange 3`.
     #[serde(skip)]
     pub record: Option<String>,
@@ -277,6 +280,7 @@ fn flatten(
     let item = finding.item;
     let place = item.map(|item| lines.of(recording, session, item));
     let mut report = FindingReport::new(session, finding, place.unwrap_or_default())?;
+    report.offset = item.and_then(|item| position_of(recording, session, item as usize));
     report.record = item.and_then(|item| record_of(recording, session, item));
     Ok(report)
 }
@@ -293,6 +297,7 @@ impl FindingReport {
         let call_id = item.map(|item| session.call_id(item)).transpose()?;
         Ok(Self {
             place,
+            offset: None,
             record: None,
             turn: item.map(|item| item.turn + 1),
             item: finding.item.map(|index| index + 1),

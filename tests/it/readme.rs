@@ -226,7 +226,7 @@ fn readme_and_help_tables_are_true() {
         (
             "src/help/tables.md",
             "tables",
-            retake_app::cli::markdown_tables(),
+            retake_live::tables::markdown_tables(),
         ),
         ("src/help/chaos.md", "chaos-keys", key_tables(&SPEC_TABLES)),
         ("src/help/chaos.md", "chaos-faults", chaos_faults()),

@@ -16,8 +16,9 @@ import polars
 import pyarrow.ipc
 import pyarrow.parquet
 
+from same import TABLES
+
 PROGRAM = os.path.abspath(sys.argv[1])
-TABLES = ["sessions", "items", "calls", "findings", "problems"]
 SOURCES = [path for path in ["sessions", "../shared/corpus"] if os.path.isdir(path)]
 
 

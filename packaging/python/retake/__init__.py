@@ -9,6 +9,9 @@
     >>> if not verdict:
     ...     request = retake.heal(request).history
 
+    >>> tables = retake.tables("runs/")             # of a folder, for data engines
+    >>> tables.calls.to_polars()
+
 A recording is judged as what happened: a call at its end waits for its output. A request is judged as what is about to be
 sent: a call at its end was never answered, and the provider refuses it.
 """
@@ -22,6 +25,7 @@ from typing import Any, Dict, Generic, List, Mapping, Optional, Sequence, Tuple,
 
 from . import _retake
 from ._retake import RetakeError
+from ._tables import Arrow, Table, Tables, Unreadable, tables_of_paths
 
 __all__ = [
     "Finding",
@@ -32,10 +36,14 @@ __all__ = [
     "RetakeError",
     "Session",
     "Step",
+    "Table",
+    "Tables",
+    "Unreadable",
     "Verdict",
     "check",
     "fix",
     "heal",
+    "tables",
     "will_accept",
 ]
 
@@ -73,6 +81,10 @@ class Finding:
     cause: Optional[str]
     line: Optional[int]
     column: Optional[int]
+    #: The byte at which its item begins, where the file holds it as it is.
+    offset: Optional[int]
+    #: What kind of error an output is that reports one.
+    class_: Optional[str]
     #: Its record in a file without lines: ``exchange 3``.
     record: Optional[str]
     #: An example of the words in which the provider refuses it.
@@ -82,6 +94,7 @@ class Finding:
     def as_dict(self) -> Dict[str, Any]:
         """A flat row: offers are the names of their actions."""
         row = dict(self.__dict__)
+        row["class"] = row.pop("class_")
         row["offers"] = [offer.action for offer in self.offers]
         return row
 
@@ -117,8 +130,8 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a check found."""
+class Report(Arrow):
+    """What a check found. As a table it is its findings, with the columns of the table ``findings``."""
 
     path: str
     format: str
@@ -147,9 +160,11 @@ class Report:
         return not self.errors and not any(problem.is_unread for problem in self.problems)
 
     def rows(self) -> List[Dict[str, Any]]:
-        """The findings as flat rows: ``pandas.DataFrame(report.rows())``, ``polars.DataFrame(report.rows())``,
-        ``pyarrow.Table.from_pylist(report.rows())``."""
+        """The findings as flat rows, with more than the table has: offers and the words of the provider."""
         return [{"path": self.path, **finding.as_dict()} for finding in self.findings]
+
+    def _native(self) -> _retake.Table:
+        return _retake.table_of_json("findings", json.dumps(self.rows()))
 
 
 @dataclass(frozen=True)
@@ -224,6 +239,25 @@ def check(
     if isinstance(source, (str, os.PathLike)):
         return _report(json.loads(_retake.check_path(source, options)))
     return _report(json.loads(_retake.check_bytes(_bytes(source), options)))
+
+
+def tables(
+    paths: Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]],
+    *,
+    dialect: Optional[str] = None,
+    tools: Optional[Sequence[Any]] = None,
+    output_schema: Optional[Mapping[str, Any]] = None,
+    format: Optional[str] = None,
+) -> Tables:
+    """The tables of recordings in memory, read on all cores: files, or folders of them. Options are those of :func:`check`.
+
+    They hold what ``retake check --format parquet`` writes, which is for more than fits into memory; ``retake.ray`` and
+    ``retake.spark`` are for more than one machine.
+
+    Raises an exception as :func:`check` does where nothing can be read at all.
+    """
+    named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    return tables_of_paths(named, _options(dialect, tools, output_schema, format))
 
 
 def will_accept(
@@ -327,7 +361,7 @@ def _problem(problem: Dict[str, Any]) -> Problem:
 def _report(report: Dict[str, Any]) -> Report:
     def finding(session: str, found: Dict[str, Any]) -> Finding:
         offers = tuple(Offer(**offer) for offer in found.pop("offers"))
-        return Finding(session=session, offers=offers, **found)
+        return Finding(session=session, offers=offers, class_=found.pop("class"), **found)
 
     def session(found: Dict[str, Any]) -> Session:
         return Session(

@@ -35,6 +35,7 @@ mod show;
 mod skill;
 mod split;
 mod style;
+#[cfg(feature = "tables")]
 mod tables;
 mod transcript;
 mod usage;
@@ -44,7 +45,6 @@ pub use arguments::{Arguments, ProxyArguments, Task};
 pub use exit::Exit;
 pub use inputs::read;
 pub use mcp_serve::markdown_table as mcp_tools_table;
-pub use tables::markdown_tables;
 
 use exit::Failure;
 use std::ffi::OsString;

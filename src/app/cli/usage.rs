@@ -9,7 +9,7 @@ use super::inputs::{self, inputs_of, report_unreadable, session_named};
 use super::output::{Output, csv_cell, name_of, safe_line};
 use super::report::write_line;
 use super::style::Palette;
-use super::walk::{NamedRecording, Skipped, Walked, expand, is_no_recording};
+use super::walk::Skipped;
 use crate::tui::transcript::nested::{NestedPlace, nested_calls};
 use crate::tui::transcript::print::columns_of_stdout;
 use crate::usage::{LISTED, NestedUsage, ReportStyle, UsageLine, call_line, report, total_report};
@@ -19,7 +19,10 @@ use retake_core::session::{Flags, Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Cost, Prices, SessionUsage, Tokens, TurnUsage, UsageOrder};
 use retake_live::inspect::first_words;
 use retake_live::report::session_names;
-use retake_live::{InputError, exit_on_interrupt, is_sub_agent_log, sub_agent_logs, sub_agents};
+use retake_live::{
+    InputError, NamedRecording, Walked, exit_on_interrupt, expand, is_no_recording,
+    is_sub_agent_log, sub_agent_logs, sub_agents,
+};
 use serde::Serialize;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};

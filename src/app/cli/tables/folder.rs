@@ -1,9 +1,9 @@
 //! The folder of the tables: its parts, and a log of which files they hold. A part counts once the log names it, so
 //! that a run which is killed leaves whole parts and a rest that the next run removes.
 
-use super::columns::{SCHEMA_VERSION, TableFormat, tables};
-use super::part::{UNFINISHED, part_path};
+use super::part::{TableFormat, UNFINISHED, part_path};
 use crate::cli::report::Totals;
+use retake_live::tables::{SCHEMA_VERSION, table_schemas};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -84,8 +84,8 @@ impl TableFolder {
         let mut options = OpenOptions::new();
         let mut log = options.read(true).append(true).create(true).open(name)?;
         flock(&log, FlockOperation::NonBlockingLockExclusive).map_err(|_| FolderError::Locked)?;
-        for table in tables() {
-            fs::create_dir_all(path.join(table.name))?;
+        for (table, _) in table_schemas() {
+            fs::create_dir_all(path.join(table))?;
         }
         let mut text = String::new();
         log.read_to_string(&mut text)?;
@@ -138,8 +138,8 @@ impl TableFolder {
     /// Keeps the parts that are whole and all of whose files are `wanted`; removes all other files of tables.
     pub(super) fn keep(&mut self, wanted: impl Fn(&FileEntry) -> bool) -> Result<(), FolderError> {
         let is_whole = |part: u32| {
-            let mut tables = tables().into_iter();
-            tables.all(|it| part_path(&self.path, it.name, part, self.format).is_file())
+            let mut tables = table_schemas().into_iter();
+            tables.all(|(table, _)| part_path(&self.path, table, part, self.format).is_file())
         };
         let parts = self.parts.iter();
         let removed = parts.filter(|(part, files)| !files.iter().all(&wanted) || !is_whole(**part));
@@ -148,11 +148,11 @@ impl TableFolder {
             self.append(&Line::Removed { part })?;
             self.parts.remove(&part);
         }
-        for table in tables() {
+        for (table, _) in table_schemas() {
             let kept = self.parts.keys();
-            let kept = kept.map(|part| part_path(&self.path, table.name, *part, self.format));
+            let kept = kept.map(|part| part_path(&self.path, table, *part, self.format));
             let kept: Vec<PathBuf> = kept.collect();
-            for entry in fs::read_dir(self.path.join(table.name))? {
+            for entry in fs::read_dir(self.path.join(table))? {
                 let path = entry?.path();
                 if is_of_tables(&path) && kept.binary_search(&path).is_err() {
                     fs::remove_file(path)?;
@@ -212,8 +212,8 @@ mod tests {
 
     /// Writes the files of a part, and has it count.
     fn write(folder: &mut TableFolder, part: u32, files: &[&str]) {
-        for table in tables() {
-            fs::write(part_path(&folder.path, table.name, part, FORMAT), "").unwrap();
+        for (table, _) in table_schemas() {
+            fs::write(part_path(&folder.path, table, part, FORMAT), "").unwrap();
         }
         let files = files.iter().map(|path| entry(path)).collect();
         folder.add(part, files).unwrap();

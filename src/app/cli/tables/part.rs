@@ -1,28 +1,20 @@
 //! A part: one file of each table, with the rows of some recordings. Rows are written as they come, a row group at a
 //! time, to hidden files that get their names once they are whole.
 
-use super::columns;
-use super::columns::{CellType, Row, SCHEMA_VERSION, Table, TableFormat, Value, tables};
-use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, TimestampMillisecondBuilder,
-};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
-use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
+use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use std::collections::HashMap;
+use retake_live::tables::{BatchSink, TableSet, table_schemas};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-/// Rows that wait as cells.
-const BATCH: usize = 8 * 1024;
 /// Rows of a group, which waits in memory until it is complete.
 const ROW_GROUP: usize = 128 * 1024;
 
@@ -34,6 +26,13 @@ pub(super) enum PartError {
     Arrow(#[from] ArrowError),
     #[error(transparent)]
     Parquet(#[from] ParquetError),
+}
+
+/// What the files of a table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum TableFormat {
+    Parquet,
+    Arrow,
 }
 
 impl TableFormat {
@@ -60,52 +59,33 @@ fn unfinished(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}{UNFINISHED}"))
 }
 
-pub(super) struct PartWriter {
-    pub(super) sessions: TableWriter,
-    pub(super) items: TableWriter,
-    pub(super) calls: TableWriter,
-    pub(super) findings: TableWriter,
-    pub(super) problems: TableWriter,
+/// The files of a part, one for each table.
+pub(super) type PartWriter = TableSet<TableFile>;
+
+pub(super) fn create(
+    folder: &Path,
+    number: u32,
+    format: TableFormat,
+) -> Result<PartWriter, PartError> {
+    TableSet::new(|table, schema| {
+        TableFile::create(part_path(folder, table, number, format), format, schema)
+    })
 }
 
-impl PartWriter {
-    pub(super) fn create(
-        folder: &Path,
-        number: u32,
-        format: TableFormat,
-    ) -> Result<Self, PartError> {
-        let open = |table: Table| TableWriter::create(folder, number, format, &table);
-        Ok(Self {
-            sessions: open(columns::sessions())?,
-            items: open(columns::items())?,
-            calls: open(columns::calls())?,
-            findings: open(columns::findings())?,
-            problems: open(columns::problems())?,
-        })
+/// Completes the files, and gives them their names.
+pub(super) fn finish(part: PartWriter) -> Result<(), PartError> {
+    let paths = part.finish()?.into_iter().map(TableFile::finish);
+    let paths = paths.collect::<Result<Vec<_>, _>>()?;
+    for path in paths {
+        fs::rename(unfinished(&path), &path)?;
     }
-
-    /// Completes the files, and gives them their names.
-    pub(super) fn finish(self) -> Result<(), PartError> {
-        let Self {
-            sessions,
-            items,
-            calls,
-            findings,
-            problems,
-        } = self;
-        let paths = [sessions, items, calls, findings, problems].map(TableWriter::finish);
-        for path in paths {
-            let path = path?;
-            fs::rename(unfinished(&path), &path)?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Removes what a part has written that is not whole.
 pub(super) fn discard(folder: &Path, number: u32, format: TableFormat) -> io::Result<()> {
-    for table in tables() {
-        let path = unfinished(&part_path(folder, table.name, number, format));
+    for (table, _) in table_schemas() {
+        let path = unfinished(&part_path(folder, table, number, format));
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -115,157 +95,63 @@ pub(super) fn discard(folder: &Path, number: u32, format: TableFormat) -> io::Re
 }
 
 /// The file of one table in a part.
-pub(super) struct TableWriter {
+pub(super) struct TableFile {
     path: PathBuf,
-    schema: Arc<Schema>,
-    columns: Vec<Builder>,
-    rows: usize,
-    file: TableFile,
+    writer: FormatWriter,
 }
 
-enum TableFile {
+enum FormatWriter {
     Parquet(Box<ArrowWriter<File>>),
     Arrow(Box<FileWriter<File>>),
 }
 
-impl TableWriter {
-    fn create(
-        folder: &Path,
-        number: u32,
-        format: TableFormat,
-        table: &Table,
-    ) -> Result<Self, PartError> {
-        let path = part_path(folder, table.name, number, format);
+impl TableFile {
+    fn create(path: PathBuf, format: TableFormat, schema: &SchemaRef) -> Result<Self, PartError> {
         let file = File::create(unfinished(&path))?;
-        let facts = [
-            ("retake.table", table.name.to_owned()),
-            ("retake.schema_version", SCHEMA_VERSION.to_string()),
-            ("retake.version", env!("CARGO_PKG_VERSION").to_owned()),
-        ];
-        let fields = table.columns.iter().map(|column| {
-            let holds = match column.holds {
-                CellType::Text => DataType::Utf8,
-                CellType::Integer => DataType::Int64,
-                CellType::Number => DataType::Float64,
-                CellType::Boolean => DataType::Boolean,
-                CellType::Time => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
-            };
-            Field::new(column.name, holds, column.is_nullable)
-        });
-        let fields: Vec<Field> = fields.collect();
-        let schema = Schema::new(fields);
-        let (schema, file) = match format {
+        let writer = match format {
             TableFormat::Parquet => {
-                let schema = Arc::new(schema);
-                let facts = facts.map(|(key, value)| KeyValue::new(key.to_owned(), value));
+                let mut facts: Vec<_> = schema.metadata().iter().collect();
+                facts.sort_unstable();
+                let facts = facts.into_iter();
+                let facts = facts.map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
                 let properties = WriterProperties::builder()
                     .set_created_by(concat!("retake ", env!("CARGO_PKG_VERSION")).to_owned())
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
                     .set_max_row_group_row_count(Some(ROW_GROUP))
-                    .set_key_value_metadata(Some(facts.to_vec()))
+                    .set_key_value_metadata(Some(facts.collect()))
                     .build();
                 let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
-                (schema, TableFile::Parquet(Box::new(writer)))
+                FormatWriter::Parquet(Box::new(writer))
             }
             TableFormat::Arrow => {
-                let facts = facts.map(|(key, value)| (key.to_owned(), value));
-                let schema = Arc::new(schema.with_metadata(HashMap::from(facts)));
                 let options = IpcWriteOptions::default();
                 let options = options.try_with_compression(Some(CompressionType::ZSTD))?;
-                let writer = FileWriter::try_new_with_options(file, &schema, options)?;
-                (schema, TableFile::Arrow(Box::new(writer)))
+                let writer = FileWriter::try_new_with_options(file, schema, options)?;
+                FormatWriter::Arrow(Box::new(writer))
             }
         };
-        Ok(Self {
-            path,
-            schema,
-            columns: table
-                .columns
-                .iter()
-                .map(|it| Builder::new(it.holds))
-                .collect(),
-            rows: 0,
-            file,
-        })
-    }
-
-    pub(super) fn push<'a>(&mut self, row: impl Row<'a>) -> Result<(), PartError> {
-        for (column, value) in self.columns.iter_mut().zip(row.values()) {
-            column.push(value)?;
-        }
-        self.rows += 1;
-        match self.rows {
-            BATCH => self.write(),
-            _ => Ok(()),
-        }
-    }
-
-    fn write(&mut self) -> Result<(), PartError> {
-        self.rows = 0;
-        let columns = self.columns.iter_mut().map(Builder::finish).collect();
-        let batch = RecordBatch::try_new(self.schema.clone(), columns)?;
-        match &mut self.file {
-            TableFile::Parquet(writer) => writer.write(&batch)?,
-            TableFile::Arrow(writer) => writer.write(&batch)?,
-        }
-        Ok(())
+        Ok(Self { path, writer })
     }
 
     /// Completes the file; the path that it is to have.
-    fn finish(mut self) -> Result<PathBuf, PartError> {
-        if self.rows > 0 {
-            self.write()?;
-        }
-        let file = match self.file {
-            TableFile::Parquet(writer) => writer.into_inner()?,
-            TableFile::Arrow(writer) => writer.into_inner()?,
+    fn finish(self) -> Result<PathBuf, PartError> {
+        let file = match self.writer {
+            FormatWriter::Parquet(writer) => writer.into_inner()?,
+            FormatWriter::Arrow(writer) => writer.into_inner()?,
         };
         file.sync_all()?;
         Ok(self.path)
     }
 }
 
-enum Builder {
-    Text(StringBuilder),
-    Integer(Int64Builder),
-    Number(Float64Builder),
-    Boolean(BooleanBuilder),
-    Time(TimestampMillisecondBuilder),
-}
+impl BatchSink for TableFile {
+    type Error = PartError;
 
-impl Builder {
-    fn new(holds: CellType) -> Self {
-        match holds {
-            CellType::Text => Self::Text(StringBuilder::new()),
-            CellType::Integer => Self::Integer(Int64Builder::new()),
-            CellType::Number => Self::Number(Float64Builder::new()),
-            CellType::Boolean => Self::Boolean(BooleanBuilder::new()),
-            CellType::Time => Self::Time(TimestampMillisecondBuilder::new().with_timezone("UTC")),
-        }
-    }
-
-    fn push(&mut self, value: Value<'_>) -> Result<(), ArrowError> {
-        match (self, value) {
-            (Self::Text(to), Value::Text(text)) => to.append_option(text),
-            (Self::Integer(to), Value::Integer(number)) => to.append_option(number),
-            (Self::Number(to), Value::Number(number)) => to.append_option(number),
-            (Self::Boolean(to), Value::Boolean(flag)) => to.append_option(flag),
-            (Self::Time(to), Value::Time(at)) => to.append_option(at),
-            (_, value) => {
-                let message = format!("{value:?} in a column of another type");
-                return Err(ArrowError::SchemaError(message));
-            }
+    fn take(&mut self, batch: RecordBatch) -> Result<(), PartError> {
+        match &mut self.writer {
+            FormatWriter::Parquet(writer) => writer.write(&batch)?,
+            FormatWriter::Arrow(writer) => writer.write(&batch)?,
         }
         Ok(())
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Self::Text(from) => Arc::new(from.finish()),
-            Self::Integer(from) => Arc::new(from.finish()),
-            Self::Number(from) => Arc::new(from.finish()),
-            Self::Boolean(from) => Arc::new(from.finish()),
-            Self::Time(from) => Arc::new(from.finish()),
-        }
     }
 }

@@ -1,18 +1,20 @@
 //! `check --format parquet` and `--format arrow`: recordings in parts, the parts side by side.
 
-use super::columns::{SCHEMA_VERSION, TableFormat};
 use super::folder::{FileEntry, FolderError, TableFolder};
-use super::part::{PartError, PartWriter, discard};
-use super::rows::{RowsError, write_rows};
+use super::part::{PartError, PartWriter, TableFormat, create, discard, finish};
 use crate::cli::choice::FindingChoice;
 use crate::cli::config;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::inputs::report_unreadable;
 use crate::cli::output::{Output, Progress, name_of};
 use crate::cli::report::{Totals, summary};
-use crate::cli::walk::{NamedRecording, Skipped, Walked, expand, in_order, is_no_recording};
+use crate::cli::walk::{Skipped, in_order};
 use retake_core::usage::Prices;
-use retake_live::{InputError, Inputs, exit_on_interrupt, lock::lock};
+use retake_live::tables::{RowsError, SCHEMA_VERSION, write_rows};
+use retake_live::{
+    InputError, Inputs, NamedRecording, Walked, exit_on_interrupt, expand, is_no_recording,
+    lock::lock,
+};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -52,7 +54,10 @@ enum RunError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     #[error("{name}: {error}", name = name_of(path))]
-    Rows { path: PathBuf, error: RowsError },
+    Rows {
+        path: PathBuf,
+        error: RowsError<PartError>,
+    },
 }
 
 pub(in crate::cli) fn run(
@@ -260,7 +265,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Writes a part, and has it count.
     fn part(&self, number: u32, inputs: &[Input]) -> Result<PartReport, RunError> {
-        let mut part = PartWriter::create(&self.path, number, self.format)?;
+        let mut part = create(&self.path, number, self.format)?;
         let mut report = PartReport::default();
         let mut entries = Vec::new();
         for Input { file, size, stamp } in inputs {
@@ -274,7 +279,7 @@ impl Writer<'_> {
                     report.totals.push(totals);
                 }
                 Err(RowsError::Input(error)) => report.refused.push((file.clone(), error)),
-                Err(RowsError::Part(error)) => return Err(error.into()),
+                Err(RowsError::Sink(error)) => return Err(error.into()),
                 Err(error) => {
                     let path = file.path.clone();
                     return Err(RunError::Rows { path, error });
@@ -288,12 +293,16 @@ impl Writer<'_> {
             discard(&self.path, number, self.format).map_err(PartError::Io)?;
             return Ok(report);
         }
-        part.finish()?;
+        finish(part)?;
         lock(&self.folder).add(number, entries)?;
         Ok(report)
     }
 
-    fn file(&self, part: &mut PartWriter, file: &NamedRecording) -> Result<Totals, RowsError> {
+    fn file(
+        &self,
+        part: &mut PartWriter,
+        file: &NamedRecording,
+    ) -> Result<Totals, RowsError<PartError>> {
         let (mut report, recording) = self.inputs.check_with_recording(&file.path)?;
         let mut choice = lock(&self.choice);
         let known = choice.apply(&mut report);

@@ -3,19 +3,11 @@
 use std::fmt::Write;
 
 /// The version of the columns. It grows where a column is renamed, removed or gets another meaning.
-pub(in crate::cli) const SCHEMA_VERSION: u32 = 1;
-
-/// What the files of a table are.
-#[cfg(feature = "tables")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum TableFormat {
-    Parquet,
-    Arrow,
-}
+pub const SCHEMA_VERSION: u32 = 1;
 
 /// What the cells of a column hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum CellType {
+pub(super) enum CellType {
     Text,
     /// 64 bits with a sign: Spark has no others.
     Integer,
@@ -37,23 +29,22 @@ impl CellType {
     }
 }
 
-pub(in crate::cli) struct Column {
-    pub(in crate::cli) name: &'static str,
-    pub(in crate::cli) holds: CellType,
-    pub(in crate::cli) is_nullable: bool,
+pub(super) struct Column {
+    pub(super) name: &'static str,
+    pub(super) holds: CellType,
+    pub(super) is_nullable: bool,
     meaning: &'static str,
 }
 
-pub(in crate::cli) struct Table {
-    pub(in crate::cli) name: &'static str,
+pub(super) struct Table {
+    pub(super) name: &'static str,
     about: &'static str,
-    pub(in crate::cli) columns: Vec<Column>,
+    pub(super) columns: Vec<Column>,
 }
 
 /// A cell on its way into a column; `None` is null.
-#[cfg(feature = "tables")]
 #[derive(Debug, Clone, Copy)]
-pub(in crate::cli) enum Value<'a> {
+pub(super) enum Value<'a> {
     Text(Option<&'a str>),
     Integer(Option<i64>),
     Number(Option<f64>),
@@ -66,7 +57,6 @@ trait Cell<'a> {
     const HOLDS: CellType;
     const IS_NULLABLE: bool;
 
-    #[cfg(feature = "tables")]
     fn value(self) -> Value<'a>;
 }
 
@@ -76,7 +66,6 @@ macro_rules! cell {
             const HOLDS: CellType = CellType::$kind;
             const IS_NULLABLE: bool = false;
 
-            #[cfg(feature = "tables")]
             fn value(self) -> Value<'a> {
                 Value::$kind(Some($convert(self)))
             }
@@ -86,7 +75,6 @@ macro_rules! cell {
             const HOLDS: CellType = CellType::$kind;
             const IS_NULLABLE: bool = true;
 
-            #[cfg(feature = "tables")]
             fn value(self) -> Value<'a> {
                 Value::$kind(self.map($convert))
             }
@@ -95,12 +83,8 @@ macro_rules! cell {
 }
 
 /// Milliseconds since 1970.
-#[cfg_attr(
-    not(feature = "tables"),
-    allow(dead_code, reason = "only its type is named")
-)]
 #[derive(Debug, Clone, Copy)]
-pub(in crate::cli) struct Time(pub(in crate::cli) u64);
+pub(super) struct Time(pub(super) u64);
 
 cell!(&'a str, Text, |text| text);
 cell!(usize, Integer, |count| i64::try_from(count)
@@ -113,8 +97,10 @@ cell!(bool, Boolean, |flag| flag);
 cell!(Time, Time, |Time(at)| i64::try_from(at).unwrap_or(i64::MAX));
 
 /// A row of one of the tables.
-#[cfg(feature = "tables")]
-pub(in crate::cli) trait Row<'a> {
+pub(super) trait Row<'a> {
+    /// The number of its table in [`tables`].
+    const TABLE: usize;
+
     fn values(self) -> impl Iterator<Item = Value<'a>>;
 }
 
@@ -122,20 +108,20 @@ pub(in crate::cli) trait Row<'a> {
 macro_rules! tables {
     ($($name:ident: $row:ident, $about:literal { $($column:ident: $cell:ty, $meaning:literal;)+ })+) => {
         $(
-            #[cfg(feature = "tables")]
-            pub(in crate::cli) struct $row<'a> {
-                $(pub(in crate::cli) $column: $cell,)+
+            pub(super) struct $row<'a> {
+                $(pub(super) $column: $cell,)+
             }
 
-            #[cfg(feature = "tables")]
             impl<'a> Row<'a> for $row<'a> {
+                const TABLE: usize = Number::$name as usize;
+
                 fn values(self) -> impl Iterator<Item = Value<'a>> {
                     [$(self.$column.value()),+].into_iter()
                 }
             }
 
             #[allow(clippy::extra_unused_lifetimes, reason = "some tables have no column that borrows")]
-            pub(in crate::cli) fn $name<'a>() -> Table {
+            fn $name<'a>() -> Table {
                 Table {
                     name: stringify!($name),
                     about: $about,
@@ -149,8 +135,13 @@ macro_rules! tables {
             }
         )+
 
+        #[allow(non_camel_case_types, reason = "named as the tables are")]
+        enum Number {
+            $($name),+
+        }
+
         /// The tables, in the order in which they are described.
-        pub(in crate::cli) fn tables() -> Vec<Table> {
+        pub(super) fn tables() -> Vec<Table> {
             vec![$($name()),+]
         }
     };

@@ -1,36 +1,37 @@
 //! The rows of a recording and of what was found in it.
 
+use super::batches::{BatchSink, TableSet};
 use super::columns::{CallRow, FindingRow, ItemRow, ProblemRow, SessionRow, Time};
-use super::part::{PartError, PartWriter};
+use crate::report::{FileReport, ProblemReport, SessionReport, position_of};
+use crate::stores::AGENTS;
+use crate::{InputError, Recording};
 use retake_core::rules::{ErrorClass, Severity, reports_failure};
 use retake_core::session::{Kind, PairStatus, Session, SourceError};
 use retake_core::usage::{Cost, Prices, SessionUsage, UsageReader};
 use retake_core::wire::body_of;
-use retake_live::report::{FileReport, ProblemReport, SessionReport, position_of};
-use retake_live::stores::AGENTS;
-use retake_live::{InputError, Recording};
 
+/// Why the rows of a recording could not be written.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RowsError {
+pub enum RowsError<E> {
     /// The recording cannot be read any more.
     #[error(transparent)]
     Source(#[from] SourceError),
-    #[error(transparent)]
-    Part(#[from] PartError),
     /// The file cannot be read at all.
     #[error(transparent)]
     Input(#[from] InputError),
+    #[error(transparent)]
+    Sink(E),
 }
 
 /// Writes the rows of a file.
-pub(super) fn write_rows(
-    part: &mut PartWriter,
+pub fn write_rows<S: BatchSink>(
+    tables: &mut TableSet<S>,
     report: &FileReport,
     recording: &Recording,
     prices: &Prices,
-) -> Result<(), RowsError> {
+) -> Result<(), RowsError<S::Error>> {
     for problem in &report.problems {
-        push_problem(part, report, None, problem)?;
+        push_problem(tables, report, None, problem)?;
     }
     for (session, of_session) in recording.sessions.iter().zip(&report.sessions) {
         let rows = SessionRows {
@@ -39,19 +40,19 @@ pub(super) fn write_rows(
             session,
             of_session,
         };
-        rows.findings(part)?;
-        rows.history(part, prices)?;
+        rows.findings(tables)?;
+        rows.history(tables, prices)?;
     }
     Ok(())
 }
 
-fn push_problem(
-    part: &mut PartWriter,
+fn push_problem<S: BatchSink>(
+    tables: &mut TableSet<S>,
     report: &FileReport,
     session: Option<&str>,
     problem: &ProblemReport,
-) -> Result<(), PartError> {
-    part.problems.push(ProblemRow {
+) -> Result<(), RowsError<S::Error>> {
+    tables.push(ProblemRow {
         path: &report.path,
         session,
         line: problem.place.line,
@@ -94,20 +95,19 @@ struct SessionRows<'a> {
 }
 
 impl SessionRows<'_> {
-    fn findings(&self, part: &mut PartWriter) -> Result<(), PartError> {
+    fn findings<S: BatchSink>(&self, tables: &mut TableSet<S>) -> Result<(), RowsError<S::Error>> {
         let path = &*self.report.path;
         let name = &*self.of_session.name;
         for problem in &self.of_session.problems {
-            push_problem(part, self.report, Some(name), problem)?;
+            push_problem(tables, self.report, Some(name), problem)?;
         }
         for finding in &self.of_session.findings {
-            let index = finding.item.and_then(|item| item.checked_sub(1));
-            part.findings.push(FindingRow {
+            tables.push(FindingRow {
                 path,
                 session: name,
                 line: finding.place.line,
                 column: finding.place.column,
-                offset: index.and_then(|it| position_of(self.recording, self.session, it as usize)),
+                offset: finding.offset,
                 turn: finding.turn,
                 item: finding.item,
                 rule: finding.rule.id,
@@ -124,7 +124,11 @@ impl SessionRows<'_> {
     }
 
     /// The session with its items and calls.
-    fn history(&self, part: &mut PartWriter, prices: &Prices) -> Result<(), RowsError> {
+    fn history<S: BatchSink>(
+        &self,
+        tables: &mut TableSet<S>,
+        prices: &Prices,
+    ) -> Result<(), RowsError<S::Error>> {
         let (session, of_session) = (self.session, self.of_session);
         let usage = SessionUsage::of(session, prices, &|| false, &mut |_, _| ())?;
         let usage = usage.unwrap_or_default();
@@ -132,7 +136,7 @@ impl SessionRows<'_> {
         let (mut started, mut ended): (Option<u64>, Option<u64>) = (None, None);
         let mut failed = vec![None; session.items.len()];
         for index in 0..session.items.len() {
-            if let Some(at) = self.item(part, &mut reader, &mut failed, index)? {
+            if let Some(at) = self.item(tables, &mut reader, &mut failed, index)? {
                 started = Some(started.map_or(at, |first| first.min(at)));
                 ended = ended.max(Some(at));
             }
@@ -146,7 +150,7 @@ impl SessionRows<'_> {
         let tokens = usage.tokens;
         let sent = tokens.sent();
         let is_counted = usage.counted > 0;
-        part.sessions.push(SessionRow {
+        tables.push(SessionRow {
             path: &self.report.path,
             session: &of_session.name,
             format: self.report.format,
@@ -177,8 +181,7 @@ impl SessionRows<'_> {
             cost_usd: usage.cost.map(Cost::dollars),
             recorded_costs: usage.recorded_costs,
             without_price: usage.without_price,
-        })?;
-        Ok(())
+        })
     }
 
     /// Whether an output says that its call failed, read once for its own row and for that of the call.
@@ -192,13 +195,13 @@ impl SessionRows<'_> {
     }
 
     /// An item, and the call that it may be; gives when it was recorded. `failed` is known of outputs so far.
-    fn item(
+    fn item<S: BatchSink>(
         &self,
-        part: &mut PartWriter,
+        tables: &mut TableSet<S>,
         reader: &mut UsageReader<'_>,
         failed: &mut [Option<bool>],
         index: usize,
-    ) -> Result<Option<u64>, RowsError> {
+    ) -> Result<Option<u64>, RowsError<S::Error>> {
         let session = self.session;
         let item = &session.items[index];
         let (path, name) = (&*self.report.path, &*self.of_session.name);
@@ -209,7 +212,7 @@ impl SessionRows<'_> {
             true => Some(self.failed(failed, index)?),
             false => None,
         };
-        part.items.push(ItemRow {
+        tables.push(ItemRow {
             path,
             session: name,
             item: index + 1,
@@ -227,7 +230,7 @@ impl SessionRows<'_> {
         }
         let partner = session.pairing.partner(index);
         let body = body_of(item, &session.bytes(item)?).ok();
-        part.calls.push(CallRow {
+        tables.push(CallRow {
             path,
             session: name,
             item: index + 1,

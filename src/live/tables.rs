@@ -1,0 +1,21 @@
+//! What is in recordings, and what is wrong with them, as tables for data engines.
+
+#[cfg(feature = "tables")]
+mod batches;
+#[cfg_attr(
+    not(feature = "tables"),
+    allow(dead_code, reason = "only the help reads them")
+)]
+mod columns;
+#[cfg(feature = "tables")]
+mod in_memory;
+#[cfg(feature = "tables")]
+mod rows;
+
+#[cfg(feature = "tables")]
+pub use batches::{BatchSink, TableSet, batches_of_json, table_schemas};
+pub use columns::{SCHEMA_VERSION, markdown_tables};
+#[cfg(feature = "tables")]
+pub use in_memory::{MemoryTables, NamedFile, TablesError};
+#[cfg(feature = "tables")]
+pub use rows::{RowsError, write_rows};
