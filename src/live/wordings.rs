@@ -162,9 +162,9 @@ impl Wordings {
             origin: own.origin,
         });
         let library = wording::library(kind).map(|wording| WordingChoice {
-            name: wording.name,
-            title: wording.title,
-            template: wording.template,
+            name: &wording.name,
+            title: &wording.title,
+            template: &wording.template,
             origin: WordingOrigin::Library,
         });
         let mut choices: Vec<WordingChoice<'_>> = Vec::new();

@@ -61,7 +61,7 @@ pub(crate) fn render(
 ) -> Result<String, ActionError> {
     let own = words.filter(|words| !words.trim().is_empty());
     let template =
-        own.unwrap_or_else(|| wording::default_of(failure(scene, defect, index)).template);
+        own.unwrap_or_else(|| &wording::default_of(failure(scene, defect, index)).template);
     let text = wording::render(template, &context_of(scene, defect, index)?)?;
     if text.trim().is_empty() {
         return Err(ActionError::BadWords(

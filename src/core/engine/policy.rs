@@ -740,7 +740,7 @@ fn words(
     }
     if reads_as_name(text) {
         let names = kind.into_iter().flat_map(wording::library);
-        let names: HashSet<&str> = names.map(|wording| wording.name).collect();
+        let names: HashSet<&str> = names.map(|wording| &*wording.name).collect();
         let mut names: Vec<&str> = names.into_iter().collect();
         names.sort_unstable();
         let what = format!("neither a wording for {} nor a template", rule.id);

@@ -2,6 +2,7 @@
 
 use minijinja::value::{Serde, Value};
 use std::collections::BTreeMap;
+use strum::VariantArray;
 
 /// The facts of one failure. What is not known is empty; every template of the library copes with that.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -127,7 +128,22 @@ impl FailureContext {
 // The kinds of failure that have wordings.
 
 /// The kinds of failure that are reported to the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum FailureKind {
     /// The call names a tool that is not offered.
     UnknownTool,
@@ -150,72 +166,32 @@ pub enum FailureKind {
     MissingFinalOutput,
 }
 
-/// Every kind with its name in files and menus, and the rules whose findings are of it.
-const KINDS: &[(FailureKind, &str, &[&str])] = &[
-    (FailureKind::UnknownTool, "unknown-tool", &["unknown-tool"]),
-    (
-        FailureKind::MalformedArguments,
-        "malformed-arguments",
-        &["malformed-arguments", "duplicate-argument-key"],
-    ),
-    (
-        FailureKind::InvalidArguments,
-        "invalid-arguments",
-        &["invalid-arguments"],
-    ),
-    (
-        FailureKind::MissingOutput,
-        "missing-output",
-        &["orphan-call", "split-pair"],
-    ),
-    (
-        FailureKind::ToolError,
-        "tool-error",
-        &["tool-error", "failing-tool"],
-    ),
-    (
-        FailureKind::RepeatedCall,
-        "repeated-call",
-        &["repeated-call", "turn-limit"],
-    ),
-    (
-        FailureKind::LeakedCall,
-        "leaked-call",
-        &["leaked-tool-call"],
-    ),
-    (FailureKind::CutOff, "cut-off", &["truncated-response"]),
-    (
-        FailureKind::InvalidFinalOutput,
-        "invalid-final-output",
-        &["invalid-final-output"],
-    ),
-    (
-        FailureKind::MissingFinalOutput,
-        "missing-final-output",
-        &["missing-final-output"],
-    ),
-];
-
 impl FailureKind {
     /// Every kind, in the order of the library.
     pub fn all() -> impl Iterator<Item = Self> {
-        KINDS.iter().map(|(kind, ..)| *kind)
+        Self::VARIANTS.iter().copied()
     }
 
     /// The kind that findings of this rule are of; `None` where there is nothing to tell the model.
     pub fn of_rule(rule: &str) -> Option<Self> {
-        let mut kinds = KINDS.iter();
-        kinds
-            .find(|(.., rules)| rules.contains(&rule))
-            .map(|(kind, ..)| *kind)
+        Some(match rule {
+            "unknown-tool" => Self::UnknownTool,
+            "malformed-arguments" | "duplicate-argument-key" => Self::MalformedArguments,
+            "invalid-arguments" => Self::InvalidArguments,
+            "orphan-call" | "split-pair" => Self::MissingOutput,
+            "tool-error" | "failing-tool" => Self::ToolError,
+            "repeated-call" | "turn-limit" => Self::RepeatedCall,
+            "leaked-tool-call" => Self::LeakedCall,
+            "truncated-response" => Self::CutOff,
+            "invalid-final-output" => Self::InvalidFinalOutput,
+            "missing-final-output" => Self::MissingFinalOutput,
+            _ => return None,
+        })
     }
 
     /// The kind of this name.
     pub fn named(name: &str) -> Option<Self> {
-        let mut kinds = KINDS.iter();
-        kinds
-            .find(|(_, known, _)| *known == name)
-            .map(|(kind, ..)| *kind)
+        name.parse().ok()
     }
 
     /// Whether a call failed, so that its output can report it; otherwise the turn is requested again.
@@ -232,10 +208,7 @@ impl FailureKind {
     }
 
     pub fn name(self) -> &'static str {
-        let mut kinds = KINDS.iter();
-        kinds
-            .find(|(kind, ..)| *kind == self)
-            .map_or("", |(_, name, _)| name)
+        self.into()
     }
 }
 

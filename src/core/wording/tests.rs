@@ -72,7 +72,7 @@ fn every_wording_renders_in_every_situation() {
             )
             .unwrap();
             for (situation, context) in situations() {
-                let text = render(wording.template, &context).unwrap_or_else(|fault| {
+                let text = render(&wording.template, &context).unwrap_or_else(|fault| {
                     panic!("{} {}, {situation}: {fault}", kind.name(), wording.name)
                 });
                 assert!(!text.trim().is_empty() && text.len() < 5_000, "{text}");
@@ -88,7 +88,7 @@ fn every_wording_renders_in_every_situation() {
 fn the_library_is_complete_and_its_names_are_unique() {
     for kind in FailureKind::all() {
         let names = library(kind)
-            .map(|wording| wording.name)
+            .map(|wording| &*wording.name)
             .collect::<Vec<_>>();
         assert!(names.contains(&"bare"), "{}", kind.name());
         for (index, name) in names.iter().enumerate() {

@@ -745,7 +745,7 @@ fn order(state: &mut State, planned: &Plan) {
     let template = attempt
         .words
         .as_deref()
-        .or_else(|| kind.map(|kind| wording::default_of(kind).template));
+        .or_else(|| kind.map(|kind| &*wording::default_of(kind).template));
     let named = kind.and_then(|kind| {
         let mut known = state.recovery.wordings.of(kind).into_iter();
         known

@@ -93,7 +93,7 @@ fn the_example_of_the_design_is_read_word_for_word() {
         also: Vec::new(),
     };
     let nearest = wording::find(FailureKind::UnknownTool, "nearest").unwrap();
-    assert_eq!(injected.template(), Some(nearest.template));
+    assert_eq!(injected.template(), Some(&*nearest.template));
     let mut counts = PolicyCounts::default();
     for _ in 0..2 {
         let verdict = example.decide(&mut counts, &unknown);
@@ -381,12 +381,12 @@ fn what_helped_once_becomes_an_entry_that_does_the_same() {
             for template in [
                 "again",
                 "{{ 'bare' }}",
-                wording.map_or("Do it.", |known| known.template),
+                wording.map_or("Do it.", |known| &known.template),
             ] {
                 let recovery = RecoveryCase {
                     rule: rule.id,
                     action: offer.action,
-                    wording: wording.map_or("", |known| known.name),
+                    wording: wording.map_or("", |known| &known.name),
                     template,
                     value: Some(&value),
                     ..RecoveryCase::default()

@@ -57,7 +57,7 @@ fn wordings_are_left_out_but_never_that_of_the_recording() {
     let Named::These(names) = &spec.wordings.named else {
         panic!("{:?}", spec.wordings);
     };
-    let all = retake_core::wording::library(FailureKind::UnknownTool).map(|wording| wording.name);
+    let all = retake_core::wording::library(FailureKind::UnknownTool).map(|wording| &*wording.name);
     assert!(all.skip(1).eq(names.iter().map(String::as_str)));
 }
 

@@ -48,7 +48,7 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Wording
     // In a run the answer that is there is what one wants to say in other words.
     let default = match &recorded {
         Some(words) if state.live.phase != Phase::Idle => words,
-        _ => wording::default_of(kind).template,
+        _ => &wording::default_of(kind).template,
     };
     let text = state.recovery.drafts.find(&key).unwrap_or(default);
     let text = text.to_owned();
