@@ -219,13 +219,13 @@ fn what_stands_in_a_recipe_cannot_leave_its_literal() {
 fn recipes_for_people_to_read() {
     let unknown = default_of(FailureKind::UnknownTool);
     let recovery = RecoveryCase {
-        wording: unknown.name,
-        ..inject(FailureKind::UnknownTool, unknown.template)
+        wording: &unknown.name,
+        ..inject(FailureKind::UnknownTool, &unknown.template)
     };
     insta::assert_snapshot!("unknown-tool.py", openai_agents(&recovery).unwrap());
     let invalid =
         library(FailureKind::InvalidArguments).find(|wording| wording.name == "with-schema");
-    let recovery = inject(FailureKind::InvalidArguments, invalid.unwrap().template);
+    let recovery = inject(FailureKind::InvalidArguments, &invalid.unwrap().template);
     insta::assert_snapshot!("invalid-arguments.py", openai_agents(&recovery).unwrap());
     let value = json!({"answer": "unknown", "sure": false});
     let recovery = fallback("invalid-final-output", &value);
@@ -281,8 +281,8 @@ fn a_policy_entry_reads_back() {
         .find(|wording| wording.name == "nearest")
         .unwrap();
     let recovery = RecoveryCase {
-        wording: nearest.name,
-        ..inject(FailureKind::UnknownTool, nearest.template)
+        wording: &nearest.name,
+        ..inject(FailureKind::UnknownTool, &nearest.template)
     };
     insta::assert_snapshot!(policy(&recovery).unwrap(), @r#"
     [on.unknown-tool]

@@ -175,7 +175,7 @@ fn asking_again_without_a_word_is_tried_unless_the_spec_leaves_it_out() {
         variants.map(|it| it.name.clone()).collect::<Vec<_>>()
     };
     let library = retake_core::wording::library(FailureKind::InvalidFinalOutput);
-    let library: Vec<&str> = library.map(|wording| wording.name).collect();
+    let library: Vec<&str> = library.map(|wording| &*wording.name).collect();
     assert_eq!(tried(&spec), [&["plain"], &library[..]].concat());
     spec.wordings.recorded = false;
     assert_eq!(tried(&spec), library);

@@ -27,7 +27,7 @@ text = "Found it."
 "#;
 
 fn template(name: &str) -> &'static str {
-    find(FailureKind::UnknownTool, name).unwrap().template
+    &find(FailureKind::UnknownTool, name).unwrap().template
 }
 
 #[test]
