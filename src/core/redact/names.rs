@@ -1,143 +1,26 @@
 //! Names under which secrets stand - members of JSON, variables, flags, fields of a text - and which values
 //! under them are secrets.
 
+use serde::Deserialize;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-/// Names whose text is a secret whatever it looks like; spelled small, without `_` and `-`.
-const NAMES: &[&str] = &[
-    "secret",
-    "idtoken",
-    "authorization",
-    "proxyauthorization",
-    "cookie",
-    "setcookie",
-    "xgoogapikey",
-    "credentials",
-];
+/// The words of `names.toml`, which says what each list is.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    names: Vec<String>,
+    endings: Vec<String>,
+    likely: Vec<String>,
+    places: Vec<String>,
+    codes: Vec<String>,
+    variables: Vec<String>,
+    stand_ins: Vec<String>,
+}
 
-/// How names of the same kind end, `db_password` and `webhook_secret` among them.
-const ENDINGS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "clientsecret",
-    "webhooksecret",
-    "signingsecret",
-    "sharedsecret",
-    "appsecret",
-    "apisecret",
-    "apikey",
-    "secretkey",
-    "secretaccesskey",
-    "privatekey",
-    "signingkey",
-    "encryptionkey",
-    "sshkey",
-    "accesskey",
-    "accountkey",
-    "masterkey",
-    "subscriptionkey",
-    "accesstoken",
-    "refreshtoken",
-    "authtoken",
-    "bearertoken",
-    "sessiontoken",
-    "securitytoken",
-    "apitoken",
-    "bottoken",
-];
-
-/// Names whose text is a secret if it looks like one: a `token` is also a piece of a text, a `pass` the result
-/// of a test, `pwd` a folder.
-const LIKELY: &[&str] = &[
-    "token",
-    "auth",
-    "authentication",
-    "bearer",
-    "credential",
-    "jwt",
-    "pass",
-    "pwd",
-    "connectionstring",
-    "databaseurl",
-    "dsn",
-];
-
-/// How names end that hold no secret although they end with `token`: places in a list, marks of a model's
-/// vocabulary, numbers of requests.
-const PLACES: &[&str] = &[
-    "pagetoken",
-    "nexttoken",
-    "nextsynctoken",
-    "synctoken",
-    "continuationtoken",
-    "paginationtoken",
-    "cursortoken",
-    "resumetoken",
-    "starttoken",
-    "endtoken",
-    "stoptoken",
-    "eostoken",
-    "bostoken",
-    "padtoken",
-    "unktoken",
-    "masktoken",
-    "clienttoken",
-    "requesttoken",
-    "progresstoken",
-    "canceltoken",
-    "cancellationtoken",
-];
-
-/// Numbers that are typed in.
-const CODES: &[&str] = &["pin", "otp", "pincode", "otpcode"];
-
-/// Endings of the names of environment variables that hold secrets, as `GITHUB_TOKEN`.
-const VARIABLES: &[&str] = &[
-    "_KEY",
-    "_SECRET",
-    "_TOKEN",
-    "_PASSWORD",
-    "_PASSWD",
-    "_PASS",
-    "_PWD",
-    "_PAT",
-];
-
-/// Values that fill the place of a secret: types, words of forms.
-const STAND_INS: &[&str] = &[
-    "any",
-    "bool",
-    "boolean",
-    "bytes",
-    "changed",
-    "default",
-    "empty",
-    "false",
-    "hidden",
-    "int",
-    "integer",
-    "invalid",
-    "missing",
-    "no",
-    "none",
-    "null",
-    "number",
-    "object",
-    "optional",
-    "password",
-    "redacted",
-    "required",
-    "secret",
-    "str",
-    "string",
-    "text",
-    "token",
-    "true",
-    "undefined",
-    "unset",
-    "yes",
-];
+// Tests look up words of each list, so the text is in order.
+static WORDS: LazyLock<Words> =
+    LazyLock::new(|| toml::from_str(include_str!("names.toml")).unwrap_or_default());
 
 /// Letters alone are a key from so many on.
 const LONG: usize = 24;
@@ -208,13 +91,13 @@ fn sign(name: &str) -> Sign {
         return Sign::Nothing;
     }
     let plain = plain(name);
-    let is_one_of = |names: &[&str]| names.contains(&&*plain);
-    let ends_like = |endings: &[&str]| endings.iter().any(|ending| plain.ends_with(ending));
-    if is_variable(name) || is_one_of(NAMES) || ends_like(ENDINGS) {
+    let is_one_of = |names: &[String]| names.iter().any(|name| *name == plain);
+    let ends_like = |endings: &[String]| endings.iter().any(|ending| plain.ends_with(ending));
+    if is_variable(name) || is_one_of(&WORDS.names) || ends_like(&WORDS.endings) {
         Sign::Certain
-    } else if is_one_of(LIKELY) || (plain.ends_with("token") && !ends_like(PLACES)) {
+    } else if is_one_of(&WORDS.likely) || (plain.ends_with("token") && !ends_like(&WORDS.places)) {
         Sign::Likely
-    } else if is_one_of(CODES) {
+    } else if is_one_of(&WORDS.codes) {
         Sign::Code
     } else {
         Sign::Nothing
@@ -226,7 +109,7 @@ fn is_variable(name: &str) -> bool {
     let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     name.len() > 4
         && name.bytes().all(is_capital)
-        && (VARIABLES.iter().any(|ending| name.ends_with(ending))
+        && (WORDS.variables.iter().any(|ending| name.ends_with(ending))
             || matches!(name, "TOKEN" | "SECRET" | "PASSWORD" | "PASSWD")
             || name.ends_with("PASSWORD"))
 }
@@ -260,7 +143,7 @@ pub(crate) fn is_stand_in(text: &str) -> bool {
     super::is_placeholder(text)
         || (text.starts_with('<') && text.ends_with('>'))
         || text.starts_with("{{")
-        || STAND_INS.iter().any(|word| text.eq_ignore_ascii_case(word))
+        || { WORDS.stand_ins.iter() }.any(|word| text.eq_ignore_ascii_case(word))
         || is_variable()
         || is_masked()
 }
@@ -269,7 +152,8 @@ pub(crate) fn is_stand_in(text: &str) -> bool {
 /// password. The value of `password` itself is always one.
 fn is_sentence(name: &str, text: &str) -> bool {
     let plain = plain(name);
-    let is_itself = NAMES.contains(&&*plain) || ENDINGS.contains(&&*plain);
+    let mut certain = WORDS.names.iter().chain(&WORDS.endings);
+    let is_itself = certain.any(|known| *known == plain);
     !is_itself && text.split_whitespace().nth(2).is_some()
 }
 

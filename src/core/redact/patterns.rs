@@ -3,210 +3,27 @@
 use super::assigned::{ENDINGS, separator};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// One kind of secret.
+/// One kind of secret. `patterns.toml` holds them, and says what each member is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Pattern {
-    /// What the placeholder calls it.
-    what: &'static str,
-    /// One of these is in every text that it finds: spelled so, or in any case where the regex says `(?i)`.
-    holds: &'static [&'static str],
-    regex: &'static str,
+    what: String,
+    holds: Vec<String>,
+    regex: String,
 }
 
-/// Every pattern, the more telling first: where two find the same text, the earlier one names it. Where one has
-/// a group, the group is the secret; everything it finds otherwise. Word boundaries keep `risk-averse` and
-/// `sk-learn` what they are. No secret starts with a quote or with what follows one in JSON: where a string ends
-/// after `Cookie: `, there is none.
-const PATTERNS: &[Pattern] = &[
-    Pattern {
-        what: "private key",
-        holds: &["PRIVATE KEY-----"],
-        regex: r"-----BEGIN [A-Z ]*PRIVATE KEY-----([\s\S]*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
-    },
-    Pattern {
-        what: "anthropic key",
-        holds: &["sk-ant-"],
-        regex: r"\bsk-ant-[A-Za-z0-9_-]{20,}",
-    },
-    Pattern {
-        what: "openrouter key",
-        holds: &["sk-or-"],
-        regex: r"\bsk-or-[A-Za-z0-9_-]{20,}",
-    },
-    Pattern {
-        what: "openai key",
-        holds: &["sk-"],
-        regex: r"\bsk-[A-Za-z0-9_-]{20,}",
-    },
-    Pattern {
-        what: "google key",
-        holds: &["AIza"],
-        regex: r"\bAIza[A-Za-z0-9_-]{30,}",
-    },
-    Pattern {
-        what: "groq key",
-        holds: &["gsk_"],
-        regex: r"\bgsk_[A-Za-z0-9]{20,}",
-    },
-    Pattern {
-        what: "xai key",
-        holds: &["xai-"],
-        regex: r"\bxai-[A-Za-z0-9]{20,}",
-    },
-    Pattern {
-        what: "hugging face token",
-        holds: &["hf_"],
-        regex: r"\bhf_[A-Za-z0-9]{20,}",
-    },
-    Pattern {
-        what: "github token",
-        holds: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
-        regex: r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})",
-    },
-    Pattern {
-        what: "slack token",
-        holds: &["xox"],
-        regex: r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
-    },
-    Pattern {
-        what: "stripe key",
-        holds: &["k_live_", "k_test_"],
-        regex: r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
-    },
-    Pattern {
-        what: "gitlab token",
-        holds: &["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"],
-        regex: r"\bgl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_-]{16,}",
-    },
-    Pattern {
-        what: "npm token",
-        holds: &["npm_"],
-        regex: r"\bnpm_[A-Za-z0-9]{20,}",
-    },
-    Pattern {
-        what: "sendgrid key",
-        holds: &["SG."],
-        regex: r"\bSG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    },
-    Pattern {
-        what: "perplexity key",
-        holds: &["pplx-"],
-        regex: r"\bpplx-[A-Za-z0-9]{20,}",
-    },
-    Pattern {
-        what: "vercel token",
-        holds: &["vcp_", "vca_", "vci_", "vcr_", "vck_"],
-        regex: r"\bvc[paikr]_[A-Za-z0-9]{20,}",
-    },
-    Pattern {
-        what: "nvidia key",
-        holds: &["nvapi-"],
-        regex: r"\bnvapi-[A-Za-z0-9_-]{20,}",
-    },
-    Pattern {
-        what: "docker token",
-        holds: &["dckr_pat_"],
-        regex: r"\bdckr_pat_[A-Za-z0-9_-]{20,}",
-    },
-    Pattern {
-        what: "aws key id",
-        holds: &["AKIA", "ASIA"],
-        regex: r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    },
-    Pattern {
-        what: "aws secret",
-        holds: &["aws_secret_access_key"],
-        regex: r#"(?i)aws_secret_access_key["']?\s*[=:]\s*["']?([A-Za-z0-9/+=]{40})"#,
-    },
-    Pattern {
-        what: "token",
-        holds: &["eyJ"],
-        regex: r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{16,}",
-    },
-    Pattern {
-        what: "credentials",
-        holds: &["bearer", "basic"],
-        regex: r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9+/_.~-]{16,}=*)",
-    },
-    Pattern {
-        what: "credentials",
-        holds: &["authorization", "api-key", "x-auth-token"],
-        regex: r#"(?i)\b(?:authorization|x-api-key|api-key|x-goog-api-key|x-auth-token)\s*:\s*["']?(?:(?:bearer|basic)\s+["']?)?([^\s,;:}\]"'\\][^\s,;"'\\]{5,})"#,
-    },
-    Pattern {
-        what: "cookie",
-        holds: &["cookie:"],
-        regex: r#"(?i)\b(?:set-)?cookie:\s*["']?([^\s,;:}\]"'][^\r\n]*)"#,
-    },
-    Pattern {
-        what: "credentials",
-        holds: &[
-            "key=",
-            "token=",
-            "sig=",
-            "signature=",
-            "secret=",
-            "password=",
-        ],
-        regex: r#"(?i)[?&](?:key|api_?key|access_token|auth_token|token|sig|signature|client_secret|password)=([^&\s"'#)${<][^&\s"'#)]{5,})"#,
-    },
-    Pattern {
-        what: "password",
-        holds: &["://"],
-        regex: r#"://[^/\s:@"]+:([^@\s/"]+)@"#,
-    },
-    Pattern {
-        what: "password",
-        holds: &[
-            "<pass", "<pwd", "<secret", "<token", "<api", "<auth", "<access", "<client", "<private",
-        ],
-        regex: r"(?i)<(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|auth[_-]?token|access[_-]?(?:key|token)|client[_-]?secret|private[_-]?key)>\s*([^<>\s$*{}\[(][^<>\s]{3,})\s*</",
-    },
-    Pattern {
-        what: "password",
-        holds: &["machine", "login"],
-        regex: r#"\b(?:machine\s+\S+|login)\s+(?:login\s+)?\S+\s+(?:account\s+\S+\s+)?password\s+([^\s"'$<]+)"#,
-    },
-    Pattern {
-        what: "password",
-        holds: &["curl"],
-        regex: r#"\bcurl\b[^\n|;]*?\s(?:-[a-zA-Z]*u|--user|--proxy-user)[\s=]*["']?[^\s:"'$-][^\s:"']*:([^\s"'$<{]+)"#,
-    },
-    Pattern {
-        what: "password",
-        holds: &["mysql", "mariadb"],
-        regex: r#"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^\n|;]*?\s-p["']?([^\s"'$<=-][^\s"']{3,})"#,
-    },
-    Pattern {
-        what: "password",
-        holds: &["sshpass"],
-        regex: r#"\bsshpass\s+-p\s*["']?([^\s"'$<]+)"#,
-    },
-    Pattern {
-        what: "password",
-        holds: &[
-            "docker login",
-            "podman login",
-            "helm registry login",
-            "az login",
-            "skopeo login",
-        ],
-        regex: r#"\b(?:docker|podman|registry|az|skopeo) login\b[^\n|;]*?\s(?:-p|--password)[\s=]+["']?([^\s"'$<-][^\s"']*)"#,
-    },
-    Pattern {
-        what: "secret",
-        holds: &[
-            "KEY",
-            "SECRET",
-            "TOKEN",
-            "PASSWORD",
-            "PASSWD",
-            "CREDENTIALS",
-        ],
-        regex: r#"\b[A-Z][A-Z0-9_]*(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS)\s*=\s*["']?([^\s,:}\]"'${<][^\s"']{7,})"#,
-    },
-];
+static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct Table {
+        pattern: Vec<Pattern>,
+    }
+    // A test finds a secret with every pattern, so the text is in order.
+    let table = toml::from_str(include_str!("patterns.toml"));
+    table.map_or_else(|_| Vec::new(), |Table { pattern }| pattern)
+});
 
 /// How secrets begin, at the end of a text that is still growing: keys of services, and values after the name
 /// of a secret.
@@ -240,10 +57,10 @@ impl Suspected {
     /// These, compiled, each with what it finds.
     pub(crate) fn compiled(self) -> impl Iterator<Item = (&'static str, &'static Regex)> {
         static COMPILED: LazyLock<Vec<Option<Regex>>> =
-            LazyLock::new(|| PATTERNS.iter().map(|one| regex(one.regex)).collect());
+            LazyLock::new(|| PATTERNS.iter().map(|one| regex(&one.regex)).collect());
         let all = PATTERNS.iter().zip(&*COMPILED).enumerate();
         all.filter(move |(place, _)| self.0 & (1 << place) != 0)
-            .filter_map(|(_, (pattern, regex))| Some((pattern.what, regex.as_ref()?)))
+            .filter_map(|(_, (pattern, regex))| Some((&*pattern.what, regex.as_ref()?)))
     }
 }
 
@@ -265,8 +82,9 @@ impl Words {
             } else {
                 FOLDED
             };
-            for word in pattern.holds.iter().chain(folded) {
-                let known = words.iter().position(|(known, ..)| known == word);
+            let holds = pattern.holds.iter().map(String::as_str);
+            for word in holds.chain(folded.iter().copied()) {
+                let known = words.iter().position(|(known, ..)| *known == word);
                 let known = known.unwrap_or_else(|| {
                     words.push((word, 0, 0));
                     words.len() - 1
@@ -295,7 +113,7 @@ impl Words {
 
 /// The patterns that may find something in a text, by the words that it holds: one walk in place of thirty.
 pub(crate) fn suspected(text: &str) -> Suspected {
-    static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| Words::of(PATTERNS));
+    static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| Words::of(&PATTERNS));
     let Some(words) = &*WORDS else {
         return Suspected::ALL;
     };
@@ -342,7 +160,7 @@ mod tests {
     #[test]
     fn every_pattern_compiles() {
         assert_eq!(Suspected::ALL.compiled().count(), PATTERNS.len());
-        assert!(Words::of(PATTERNS).is_some());
+        assert!(Words::of(&PATTERNS).is_some());
         assert!(beginning().is_some() && named_at_end().is_some());
     }
 
@@ -351,7 +169,7 @@ mod tests {
         let long = "0aA1".repeat(10);
         let found = |text: &str| {
             let found = PATTERNS.iter().zip(0..).filter(|(pattern, place)| {
-                let regex = regex(pattern.regex);
+                let regex = regex(&pattern.regex);
                 let finds = regex.is_some_and(|regex| regex.is_match(text));
                 let is_suspected = suspected(text).0 & (1 << place) != 0;
                 assert!(!finds || is_suspected, "{}: {text}", pattern.what);
