@@ -78,7 +78,7 @@ pub fn usual_places(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
 /// The stores of the agents, each once, whether they exist or not; see [`super::stores::Store::path`].
 pub fn agent_places(variable: &dyn Fn(&str) -> Option<OsString>, here: &Path) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
-    for agent in AGENTS {
+    for agent in AGENTS.iter() {
         let paths = agent
             .stores
             .iter()

@@ -54,16 +54,19 @@ fn formats() -> String {
 
 fn agents() -> String {
     let mut table = "| agent | folder or file | override |\n|---|---|---|\n".to_owned();
-    for agent in AGENTS {
-        for store in agent.stores {
-            let path = match store.usual {
+    for agent in AGENTS.iter() {
+        for store in &agent.stores {
+            let path = match store.usual.as_str() {
                 "" => "databases in the current folder, or in that of `--home`".to_owned(),
                 usual => format!("`~/{usual}`"),
             };
-            let moved = store.moved_by.iter().map(|(name, below)| match *below {
-                "" => format!("`{name}`"),
-                below => format!("`{name}/{below}`"),
-            });
+            let moved = store
+                .moved_by
+                .iter()
+                .map(|(name, below)| match below.as_str() {
+                    "" => format!("`{name}`"),
+                    below => format!("`{name}/{below}`"),
+                });
             let moved = moved.collect::<Vec<_>>().join(", ");
             writeln!(table, "| {} | {path} | {moved} |", agent.title).unwrap();
         }

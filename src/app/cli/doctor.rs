@@ -206,8 +206,8 @@ impl Doctor<'_> {
         let obstacles = obstacles_of(&recording)?;
         let resumes = resumes(&obstacles, agent);
         let mut case = Case {
-            agent: agent.map_or(recording.format.id, |agent| agent.id),
-            title: agent.map_or(recording.format.id, |agent| agent.title),
+            agent: agent.map_or(recording.format.id, |agent| &agent.id),
+            title: agent.map_or(recording.format.id, |agent| &agent.title),
             path: path.to_owned(),
             format: recording.format.id,
             sessions: sessions_of(&recording, &obstacles, &resumes, agent)?,
@@ -320,7 +320,7 @@ impl Doctor<'_> {
         report: &FixReport,
     ) -> Result<Replaced, String> {
         let inside = match self.found.get(path) {
-            Some(kept) => Path::new(kept.agent.id).join(&kept.inside),
+            Some(kept) => Path::new(&kept.agent.id).join(&kept.inside),
             None => {
                 let names = path.components();
                 let names = names.filter(|part| matches!(part, Component::Normal(_)));
@@ -405,7 +405,7 @@ fn provider_of(session: &Session, recording: &Recording) -> Dialect {
 }
 
 impl Obstacle {
-    fn new(finding: FindingReport, dialect: Dialect, agent: Option<&Agent>) -> Self {
+    fn new(finding: FindingReport, dialect: Dialect, agent: Option<&'static Agent>) -> Self {
         let rule = as_sent(finding.rule.id);
         let repair = agent.and_then(|agent| agent.repair(rule));
         let sentence = refusal_of(rule, dialect).filter(|_| repair.is_none());
@@ -433,8 +433,8 @@ impl Healing {
 fn unreadable(agent: &'static Agent, path: &Path, error: &InputError) -> Case {
     let reasons = (!agent.is_among_others()).then(|| safe_line(&error.to_string()));
     Case {
-        agent: agent.id,
-        title: agent.title,
+        agent: &agent.id,
+        title: &agent.title,
         path: path.to_owned(),
         format: "",
         sessions: Vec::new(),

@@ -3,7 +3,7 @@
 use super::batches::{BatchSink, TableSet};
 use super::columns::{CallRow, FindingRow, ItemRow, ProblemRow, SessionRow, Time};
 use crate::report::{FileReport, ProblemReport, SessionReport, position_of};
-use crate::stores::AGENTS;
+use crate::stores::{AGENTS, Agent};
 use crate::{InputError, Recording};
 use retake_core::rules::{ErrorClass, Severity, reports_failure};
 use retake_core::session::{Kind, PairStatus, Session, SourceError};
@@ -65,11 +65,10 @@ fn push_problem<S: BatchSink>(
 
 /// The agent that writes a format, where that is only one.
 fn agent_of(format: &str) -> Option<&'static str> {
-    let mut agents = AGENTS
-        .iter()
-        .filter(|agent| agent.formats.contains(&format));
+    let is_one = |agent: &&Agent| agent.formats.iter().any(|known| known == format);
+    let mut agents = AGENTS.iter().filter(is_one);
     let agent = agents.next()?;
-    agents.next().is_none().then_some(agent.id)
+    agents.next().is_none().then_some(&agent.id)
 }
 
 fn status(pair: PairStatus) -> &'static str {

@@ -51,7 +51,7 @@ impl PickerRow {
         let place = places.get(candidate.place);
         let inside = candidate.inside(places);
         let agent = match candidate.origin {
-            Origin::Agent(agent) => Cow::Borrowed(agent.id),
+            Origin::Agent(agent) => Cow::Borrowed(agent.id.as_str()),
             Origin::Runs => {
                 let kind = place.and_then(|place| place.path.file_name());
                 let kind = kind.and_then(OsStr::to_str).unwrap_or_default();
