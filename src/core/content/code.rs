@@ -5,225 +5,65 @@
 //! enough to read its code; it is not parsed.
 
 use super::look::{Look, StyledLine};
+use serde::Deserialize;
+use std::sync::LazyLock;
 
 /// Longer lines are generated: they stay plain.
 const LONGEST: usize = 2_000;
 /// Bytes of a text that get looks; the rest stays plain.
 const MOST: usize = 256 * 1024;
 
-/// What the lines of a language are distinguished by.
-#[derive(Debug, PartialEq, Eq)]
+/// What the lines of a language are distinguished by. `languages.toml` holds them, and says what each member is.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Language {
-    /// Extensions, names of files, names in fences: in lower case.
-    names: &'static [&'static str],
-    /// What begins a comment that ends with the line.
-    comments: &'static [&'static str],
-    /// What a comment over lines is between.
-    block: Option<(&'static str, &'static str)>,
-    /// What a string over lines begins and ends with.
-    long_strings: &'static [&'static str],
-    /// What a string within a line begins and ends with.
-    quotes: &'static str,
-    keywords: &'static [&'static str],
+    names: Vec<String>,
+    #[serde(default = "slashes")]
+    comments: Vec<String>,
+    #[serde(default = "stars")]
+    block: Vec<String>,
+    #[serde(default)]
+    long_strings: Vec<String>,
+    #[serde(default = "both_quotes")]
+    quotes: String,
+    #[serde(default)]
+    keywords: Vec<String>,
+    #[serde(default)]
     shape: Shape,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+fn slashes() -> Vec<String> {
+    vec!["//".to_owned()]
+}
+
+fn stars() -> Vec<String> {
+    vec!["/*".to_owned(), "*/".to_owned()]
+}
+
+fn both_quotes() -> String {
+    "\"'".to_owned()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Shape {
+    #[default]
     Words,
-    /// Keywords in capitals, too.
     AnyCase,
-    /// Single quotes are around one letter; else they name lifetimes.
     Letters,
-    /// Lines begin with a key before this sign; lines in brackets head a section.
     Keys(char),
-    /// Names after `<`.
     Tags,
 }
 
-/// What most languages have.
-const PLAIN: Language = Language {
-    names: &[],
-    comments: &["//"],
-    block: Some(("/*", "*/")),
-    long_strings: &[],
-    quotes: "\"'",
-    keywords: &[],
-    shape: Shape::Words,
-};
-
-#[rustfmt::skip]
-const LANGUAGES: &[Language] = &[
-    Language {
-        names: &["rs", "rust"],
-        quotes: "\"",
-        shape: Shape::Letters,
-        keywords: &[
-            "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false",
-            "fn", "for", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return",
-            "self", "Self", "static", "struct", "super", "trait", "true", "type", "unsafe", "use", "where", "while",
-            "bool", "char", "str", "u8", "u16", "u32", "u64", "usize", "i32", "i64", "f64",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "javascript", "typescript"],
-        long_strings: &["`"],
-        keywords: &[
-            "abstract", "any", "as", "async", "await", "boolean", "break", "case", "catch", "class", "const",
-            "continue", "declare", "default", "delete", "do", "else", "enum", "export", "extends", "false", "finally",
-            "for", "from", "function", "if", "implements", "import", "in", "instanceof", "interface", "keyof", "let",
-            "new", "null", "number", "of", "private", "protected", "public", "readonly", "return", "static", "string",
-            "super", "switch", "this", "throw", "true", "try", "type", "typeof", "undefined", "unknown", "var", "void",
-            "while", "yield",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &["py", "pyi", "python"],
-        comments: &["#"],
-        block: None,
-        long_strings: &["\"\"\"", "'''"],
-        keywords: &[
-            "and", "as", "assert", "async", "await", "break", "case", "class", "continue", "def", "del", "elif",
-            "else", "except", "False", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
-            "match", "None", "nonlocal", "not", "or", "pass", "raise", "return", "self", "True", "try", "while",
-            "with", "yield",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &["go"],
-        long_strings: &["`"],
-        keywords: &[
-            "bool", "break", "byte", "case", "chan", "const", "continue", "default", "defer", "else", "error",
-            "fallthrough", "false", "for", "func", "go", "goto", "if", "import", "int", "int64", "interface", "map",
-            "nil", "package", "range", "return", "select", "string", "struct", "switch", "true", "type", "var",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &["c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm", "zig", "c++", "proto", "glsl"],
-        keywords: &[
-            "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue", "default",
-            "delete", "do", "double", "else", "enum", "explicit", "extern", "false", "float", "fn", "for", "goto",
-            "if", "inline", "int", "long", "message", "namespace", "new", "nullptr", "NULL", "operator", "private",
-            "protected", "pub", "public", "return", "short", "signed", "sizeof", "static", "struct", "switch",
-            "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "var",
-            "virtual", "void", "volatile", "while", "define", "include", "ifdef", "ifndef", "endif",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &[
-            "java", "kt", "kts", "cs", "swift", "scala", "dart", "groovy", "gradle", "kotlin", "csharp", "php",
-        ],
-        long_strings: &["\"\"\""],
-        keywords: &[
-            "abstract", "as", "async", "await", "boolean", "break", "case", "catch", "class", "const", "continue",
-            "data", "def", "default", "do", "double", "echo", "else", "enum", "extends", "extension", "false", "final",
-            "finally", "float", "for", "foreach", "fun", "func", "function", "guard", "if", "implements", "import",
-            "in", "int", "interface", "internal", "is", "let", "long", "namespace", "new", "nil", "null", "object",
-            "override", "package", "private", "protected", "protocol", "public", "return", "sealed", "self", "static",
-            "string", "struct", "super", "switch", "this", "throw", "throws", "trait", "true", "try", "use", "using",
-            "val", "var", "void", "when", "where", "while", "with", "yield",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &["sh", "bash", "zsh", "fish", "shell", "console", "makefile", "mk", "dockerfile", "env", ".bashrc"],
-        comments: &["#"],
-        block: None,
-        keywords: &[
-            "case", "do", "done", "elif", "else", "esac", "exit", "export", "fi", "for", "function", "if", "in",
-            "local", "return", "set", "source", "then", "until", "while", "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT",
-            "ENV", "EXPOSE", "FROM", "RUN", "USER", "WORKDIR", "include", "ifeq", "endif", "ifdef",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &["rb", "ruby", "ex", "exs", "elixir", "jl", "julia", "pl", "perl", "r", "nix", "cr", "gemfile"],
-        comments: &["#"],
-        block: None,
-        keywords: &[
-            "alias", "and", "begin", "break", "case", "class", "def", "defmodule", "defp", "do", "else", "elsif",
-            "end", "ensure", "false", "fn", "for", "function", "if", "import", "in", "inherit", "let", "module", "my",
-            "next", "nil", "not", "or", "private", "raise", "rec", "require", "rescue", "return", "self", "struct",
-            "sub", "super", "then", "true", "unless", "use", "using", "until", "when", "while", "with", "yield",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &["lua", "sql", "hs", "haskell", "elm", "ddl", "psql"],
-        comments: &["--"],
-        shape: Shape::AnyCase,
-        keywords: &[
-            "add", "all", "alter", "and", "as", "asc", "begin", "between", "by", "case", "class", "commit",
-            "constraint", "create", "data", "default", "delete", "desc", "distinct", "do", "drop", "else", "elseif",
-            "end", "exists", "false", "for", "foreign", "from", "function", "group", "having", "if", "import", "in",
-            "index", "inner", "insert", "instance", "into", "is", "join", "key", "left", "let", "like", "limit",
-            "local", "module", "newtype", "nil", "not", "null", "of", "on", "or", "order", "outer", "primary",
-            "references", "repeat", "return", "right", "select", "set", "table", "then", "true", "type", "union",
-            "unique", "until", "update", "using", "values", "view", "when", "where", "while", "with",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &["json", "jsonc", "json5", "jsonl"],
-        keywords: &["true", "false", "null"],
-        quotes: "\"",
-        ..PLAIN
-    },
-    Language {
-        names: &["yaml", "yml"],
-        comments: &["#"],
-        block: None,
-        keywords: &["true", "false", "null", "yes", "no"],
-        shape: Shape::Keys(':'),
-        ..PLAIN
-    },
-    Language {
-        names: &["toml", "ini", "cfg", "conf", "properties", "editorconfig", "lock"],
-        comments: &["#", ";"],
-        block: None,
-        long_strings: &["\"\"\"", "'''"],
-        keywords: &["true", "false"],
-        shape: Shape::Keys('='),
-        ..PLAIN
-    },
-    Language {
-        names: &["tf", "hcl", "graphql", "gql", "prisma"],
-        comments: &["#", "//"],
-        long_strings: &["\"\"\""],
-        keywords: &[
-            "data", "enum", "false", "fragment", "input", "interface", "locals", "model", "module", "mutation", "null",
-            "output", "provider", "query", "resource", "subscription", "terraform", "true", "type", "union", "variable",
-        ],
-        ..PLAIN
-    },
-    Language {
-        names: &["css", "scss", "less", "sass"],
-        shape: Shape::Keys(':'),
-        keywords: &["important", "import", "media", "include", "mixin", "extend", "keyframes", "supports"],
-        ..PLAIN
-    },
-    Language {
-        names: &["html", "htm", "xml", "svg", "vue", "svelte", "plist", "xhtml", "jsp"],
-        comments: &[],
-        block: Some(("<!--", "-->")),
-        quotes: "\"",
-        shape: Shape::Tags,
-        ..PLAIN
-    },
-    Language {
-        names: &["lisp", "clj", "cljs", "el", "scm", "edn", "clojure"],
-        comments: &[";"],
-        block: None,
-        quotes: "\"",
-        keywords: &["def", "defn", "defun", "defmacro", "fn", "if", "lambda", "let", "nil", "ns", "require", "when"],
-        ..PLAIN
-    },
-];
+static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct Languages {
+        language: Vec<Language>,
+    }
+    // Tests read code of every shape, so the text is in order.
+    let languages = toml::from_str(include_str!("languages.toml"));
+    languages.map_or_else(|_| Vec::new(), |Languages { language }| language)
+});
 
 /// The language of a file or of a fence; `None` where it is none that is known.
 pub fn language_of(name: &str) -> Option<&'static Language> {
@@ -231,7 +71,11 @@ pub fn language_of(name: &str) -> Option<&'static Language> {
     let file = file.to_ascii_lowercase();
     let extension = file.rsplit('.').next().unwrap_or_default();
     let mut all = LANGUAGES.iter();
-    all.find(|it| it.names.contains(&&*file) || it.names.contains(&extension))
+    all.find(|it| {
+        it.names
+            .iter()
+            .any(|name| *name == file || name == extension)
+    })
 }
 
 /// Gives the lines of a text their looks, one after the other.
@@ -304,12 +148,15 @@ impl Highlighter {
         if is_comment(language, before, rest) {
             return (Look::Comment, rest.len());
         }
-        let block = language.block.map(|marks| (marks, Look::Comment));
+        let block = match &language.block[..] {
+            [open, close] => Some(((open, close), Look::Comment)),
+            _ => None,
+        };
         let strings = language.long_strings.iter();
-        let strings = strings.map(|mark| ((*mark, *mark), Look::Text));
+        let strings = strings.map(|mark| ((mark, mark), Look::Text));
         for ((open, close), look) in block.into_iter().chain(strings) {
-            if let Some(inside) = rest.strip_prefix(open) {
-                return match inside.find(close) {
+            if let Some(inside) = rest.strip_prefix(open.as_str()) {
+                return match inside.find(close.as_str()) {
                     Some(end) => (look, open.len() + end + close.len()),
                     None => {
                         self.open = Some((close, look));
@@ -339,7 +186,7 @@ impl Highlighter {
                 let mut keywords = language.keywords.iter();
                 keywords.any(|keyword| keyword.eq_ignore_ascii_case(word))
             }
-            _ => language.keywords.contains(&word),
+            _ => language.keywords.iter().any(|keyword| keyword == word),
         };
         match is_keyword {
             true => (Look::Keyword, length),
@@ -352,7 +199,7 @@ impl Highlighter {
 fn is_comment(language: &Language, before: &str, rest: &str) -> bool {
     let is_apart = before.is_empty() || before.ends_with([' ', '\t', ';']);
     let mut marks = language.comments.iter();
-    marks.any(|mark| rest.starts_with(mark) && (is_apart || *mark == "//"))
+    marks.any(|mark| rest.starts_with(mark) && (is_apart || mark == "//"))
 }
 
 /// The length of the key that a line begins with, of a section's head all of it; 0 where there is none.

@@ -3,7 +3,9 @@
 
 use super::diff::patched_paths;
 use crate::json::complete;
+use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::sync::LazyLock;
 
 /// A call in one line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,109 +37,33 @@ const LONGEST: usize = 400;
 const VALUES: usize = 6;
 const VALUE: usize = 60;
 
-/// Arguments by tool, the first that is there. Names as the programs write them, compared without case and
-/// underscores.
-const BY_TOOL: &[(&[&str], &[&str])] = &[
-    COMMANDS,
-    (
-        &["task", "agent", "dispatchagent", "subagent"],
-        &["description", "prompt"],
-    ),
-    (&["webfetch", "fetch", "readurl"], &["url"]),
-    (&["websearch", "googlewebsearch"], &["query", "q"]),
-    (&["skill", "slashcommand"], &["skill", "command"]),
-    (&["notebookedit"], &["notebook_path"]),
-    (&["writestdin"], &["chars"]),
-];
+/// The words of `summary.toml`, which says what each list is.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    telling: Vec<String>,
+    paths: Vec<String>,
+    writers: Vec<String>,
+    readers: Vec<String>,
+    program: Vec<String>,
+    commands: ToolArguments,
+    by_tool: Vec<ToolArguments>,
+}
 
-/// Tools that run a command.
-const COMMANDS: (&[&str], &[&str]) = (
-    &[
-        "bash",
-        "shell",
-        "localshell",
-        "execcommand",
-        "runcommand",
-        "executebash",
-        "runterminalcmd",
-        "terminal",
-        "runshellcommand",
-        "shellcommand",
-        "execcommandline",
-    ],
-    &["command", "cmd", "script"],
-);
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolArguments {
+    tools: Vec<String>,
+    arguments: Vec<String>,
+}
 
-/// Arguments that matter for tools that nobody knows, the first that is there.
-const TELLING: &[&str] = &[
-    "file_path",
-    "path",
-    "filename",
-    "file",
-    "absolute_path",
-    "target_file",
-    "notebook_path",
-    "command",
-    "cmd",
-    "query",
-    "pattern",
-    "url",
-    "prompt",
-    "description",
-    "question",
-    "subject",
-    "title",
-    "name",
-    "message",
-];
+// Tests look up words of each list, so the text is in order.
+static WORDS: LazyLock<Words> =
+    LazyLock::new(|| toml::from_str(include_str!("summary.toml")).unwrap_or_default());
 
-/// Keys whose value is a path.
-const PATHS: &[&str] = &[
-    "file_path",
-    "path",
-    "filename",
-    "file",
-    "absolute_path",
-    "target_file",
-    "notebook_path",
-    "dir_path",
-];
-
-/// Tools that coding agents change files with: which file says enough in a line.
-const WRITERS: &[&str] = &[
-    "write",
-    "edit",
-    "multiedit",
-    "writefile",
-    "editfile",
-    "createfile",
-    "deletefile",
-    "replace",
-    "replaceinfile",
-    "searchreplace",
-    "strreplace",
-    "writetofile",
-    "applypatch",
-    "applydiff",
-    "insertcontent",
-];
-
-/// Tools whose result is what was there anyway: its size says enough.
-const READERS: &[&str] = &[
-    "read",
-    "glob",
-    "grep",
-    "ls",
-    "readfile",
-    "viewfile",
-    "listdirectory",
-    "listfiles",
-    "todowrite",
-    "updateplan",
-    "searchfilecontent",
-    "readmanyfiles",
-    "view",
-];
+fn is_among(tools: &[String], name: &str) -> bool {
+    tools.iter().any(|tool| tool == name)
+}
 
 /// The letters of a tool's name without case, underscores and the namespace.
 fn plain_name(tool: &str) -> String {
@@ -148,7 +74,7 @@ fn plain_name(tool: &str) -> String {
 
 /// Whether a tool reads or lists what is there.
 pub fn is_reader(tool: &str) -> bool {
-    READERS.contains(&plain_name(tool).as_str())
+    is_among(&WORDS.readers, &plain_name(tool))
 }
 
 /// The file whose text is the result of a call, if it is one: a tool that reads, or a shell that prints it.
@@ -164,22 +90,9 @@ pub fn file_read(tool: &str, arguments: &str) -> Option<String> {
     Some(file.trim_matches(['"', '\'']).to_owned())
 }
 
-/// How texts begin that an agent's program says in the place of its user.
-const PROGRAM: &[&str] = &[
-    "<environment_context>",
-    "<user_instructions>",
-    "<system-reminder>",
-    "<command-name>",
-    "<command-message>",
-    "<local-command-",
-    "<permissions instructions>",
-    "# AGENTS.md instructions",
-    "Caveat: The messages below were generated",
-];
-
 /// Whether an agent's program, not its user, wrote a message of the user.
 pub fn is_from_program(text: &str) -> bool {
-    PROGRAM.iter().any(|head| text.starts_with(head))
+    WORDS.program.iter().any(|head| text.starts_with(head))
 }
 
 /// The tool as people call it: `mcp__github__create_issue` is `github.create_issue`.
@@ -210,11 +123,14 @@ pub fn summarize_call(tool: &str, arguments: &str) -> CallSummary {
 
 /// The command that a call runs.
 pub(super) fn command_of_call(tool: &str, arguments: &str) -> Option<String> {
-    let (tools, keys) = COMMANDS;
+    let ToolArguments {
+        tools,
+        arguments: keys,
+    } = &WORDS.commands;
     let members: Map<String, Value> = serde_json::from_str(arguments).ok()?;
     let name = plain_name(tool);
-    let mut keys = keys.iter().filter(|_| tools.contains(&name.as_str()));
-    keys.find_map(|key| words_of(members.get(*key)?))
+    let mut keys = keys.iter().filter(|_| is_among(tools, &name));
+    keys.find_map(|key| words_of(members.get(key)?))
 }
 
 fn argument_of(tool: &str, arguments: &str) -> (String, bool) {
@@ -236,17 +152,17 @@ fn argument_of(tool: &str, arguments: &str) -> (String, bool) {
         name if is_plan(name) => return (plan(&members), false),
         _ => {}
     }
-    let own = BY_TOOL
-        .iter()
-        .find(|(names, _)| names.contains(&name.as_str()));
-    let own = own.map_or(&[][..], |(_, keys)| keys);
-    let telling = own.iter().chain(TELLING).find_map(|key| {
-        let text = words_of(members.get(*key)?)?;
-        Some((*key, text))
+    let mut known = std::iter::once(&WORDS.commands).chain(&WORDS.by_tool);
+    let own = known.find(|known| is_among(&known.tools, &name));
+    let own = own.map_or(&[][..], |known| &known.arguments);
+    let telling = own.iter().chain(&WORDS.telling).find_map(|key| {
+        let text = words_of(members.get(key)?)?;
+        Some((key.as_str(), text))
     });
-    let is_known = !own.is_empty() || [READERS, WRITERS].iter().any(|it| it.contains(&&*name));
+    let is_known =
+        !own.is_empty() || is_among(&WORDS.readers, &name) || is_among(&WORDS.writers, &name);
     match telling {
-        Some((key, text)) if is_known || members.len() == 1 => (text, PATHS.contains(&key)),
+        Some((key, text)) if is_known || members.len() == 1 => (text, is_among(&WORDS.paths, key)),
         telling => (named(&members, telling.map(|(key, _)| key)), false),
     }
 }
