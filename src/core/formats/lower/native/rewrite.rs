@@ -3,7 +3,7 @@
 use crate::formats::lower::place::CannotWrite;
 use crate::session::{Flags, Fragment, Patch, Session};
 use crate::wire::write::edit::{items_of, member, with_value};
-use crate::wire::write::{members_at, quoted, set_member, text_of};
+use crate::wire::write::{Object, members_at, quoted, set_member, text_of};
 use crate::wire::{Content, Part, body_of};
 
 /// What changes in a call or an output, as JSON; `None` for what stays as it is.
@@ -26,6 +26,12 @@ impl RecordChange {
         let texts = self.texts.as_ref()?.iter();
         let parts = texts.map(|text| format!(r#"{{"type":"text","text":{text}}}"#));
         Some(format!("[{}]", parts.collect::<Vec<_>>().join(",")))
+    }
+
+    /// How the member of an output that says whether it is an error changes, if it has one.
+    pub(super) fn mark(&self, output: &Object<'_>, key: &str, words: [&str; 2]) -> Option<String> {
+        let word = words[usize::from(self.is_error)];
+        (self.texts.is_some() && output.has(key)).then(|| quoted(word))
     }
 
     /// The texts of an output as one.

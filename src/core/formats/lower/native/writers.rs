@@ -3,6 +3,9 @@
 use super::rewrite::{Members, RecordChange, members};
 use crate::wire::write::{Object, quoted};
 
+/// The way to a member.
+type Keys = &'static [&'static str];
+
 /// Writes what comes into a file.
 pub(super) trait WriteNative {
     /// Answers a call. Where calls hold their outputs, `target` is the call; else it is a copy of the entry that
@@ -23,14 +26,17 @@ pub(super) trait WriteNative {
         Some(text_part(text))
     }
 
+    /// Where the object of a call has its name and its arguments; `None` where the format cannot hold what changes.
+    fn call_keys(&self, _call: &Object<'_>, _change: &RecordChange) -> Option<[Keys; 2]> {
+        Some([&["name"], &["arguments"]])
+    }
+
     /// The members of the object of a call that hold what changes; `None` where the format cannot hold it.
-    fn call(&self, _call: &Object<'_>, change: &RecordChange) -> Option<Members> {
-        let RecordChange {
-            name, arguments, ..
-        } = change;
+    fn call(&self, call: &Object<'_>, change: &RecordChange) -> Option<Members> {
+        let [name, arguments] = self.call_keys(call, change)?;
         Some(members([
-            (&["name"], name.clone()),
-            (&["arguments"], arguments.clone()),
+            (name, change.name.clone()),
+            (arguments, change.arguments.clone()),
         ]))
     }
 
@@ -144,14 +150,8 @@ impl WriteNative for GeminiCli {
         call.set("result", result);
     }
 
-    fn call(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
-        let RecordChange {
-            name, arguments, ..
-        } = change;
-        Some(members([
-            (&["name"], name.clone()),
-            (&["args"], arguments.clone()),
-        ]))
+    fn call_keys(&self, _: &Object<'_>, _: &RecordChange) -> Option<[Keys; 2]> {
+        Some([&["name"], &["args"]])
     }
 
     fn output(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
@@ -277,14 +277,11 @@ impl WriteNative for Goose {
         message.set(self.0, part);
     }
 
-    fn call(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
-        let RecordChange {
-            name, arguments, ..
-        } = change;
-        Some(members([
-            (&["toolCall", "value", "name"], name.clone()),
-            (&["toolCall", "value", "arguments"], arguments.clone()),
-        ]))
+    fn call_keys(&self, _: &Object<'_>, _: &RecordChange) -> Option<[Keys; 2]> {
+        Some([
+            &["toolCall", "value", "name"],
+            &["toolCall", "value", "arguments"],
+        ])
     }
 
     fn output(&self, part: &Object<'_>, change: &RecordChange) -> Option<Members> {
@@ -399,33 +396,29 @@ impl WriteNative for LangChain {
     }
 
     fn call(&self, call: &Object<'_>, change: &RecordChange) -> Option<Members> {
-        let RecordChange {
-            name, arguments, ..
-        } = change;
-        let text = || arguments.as_ref().map(|arguments| quoted(arguments));
-        Some(if call.has("function") {
-            members([
-                (&["function", "name"], name.clone()),
-                (&["function", "arguments"], text()),
-            ])
-        } else if call.has("input") {
-            members([(&["name"], name.clone()), (&["input"], arguments.clone())])
-        } else if call.text("type") == "invalid_tool_call" {
+        let name = change.name.clone();
+        if call.has("function") {
+            let text = change.arguments.as_ref().map(|json| quoted(json));
+            return Some(members([
+                (&["function", "name"], name),
+                (&["function", "arguments"], text),
+            ]));
+        }
+        let key: Keys = match call.has("input") {
+            true => &["input"],
             // It would have to go to the list of the valid ones.
-            return None;
-        } else {
-            members([(&["name"], name.clone()), (&["args"], arguments.clone())])
-        })
+            false if call.text("type") == "invalid_tool_call" => return None,
+            false => &["args"],
+        };
+        Some(members([
+            (&["name"], name),
+            (key, change.arguments.clone()),
+        ]))
     }
 
     fn output(&self, output: &Object<'_>, change: &RecordChange) -> Option<Members> {
         let name = change.name.clone().filter(|_| output.has("name"));
-        let status = if change.is_error {
-            "\"error\""
-        } else {
-            "\"success\""
-        };
-        let status = (change.texts.is_some() && output.has("status")).then(|| status.to_owned());
+        let status = change.mark(output, "status", ["success", "error"]);
         Some(members([
             (&["name"], name),
             (&["content"], change.text()),
@@ -486,23 +479,12 @@ impl WriteNative for PydanticAi {
         Some(Self::prompt(text))
     }
 
-    fn call(&self, _: &Object<'_>, change: &RecordChange) -> Option<Members> {
-        let RecordChange {
-            name, arguments, ..
-        } = change;
-        Some(members([
-            (&["tool_name"], name.clone()),
-            (&["args"], arguments.clone()),
-        ]))
+    fn call_keys(&self, _: &Object<'_>, _: &RecordChange) -> Option<[Keys; 2]> {
+        Some([&["tool_name"], &["args"]])
     }
 
     fn output(&self, output: &Object<'_>, change: &RecordChange) -> Option<Members> {
-        let outcome = if change.is_error {
-            "\"failed\""
-        } else {
-            "\"success\""
-        };
-        let outcome = (change.texts.is_some() && output.has("outcome")).then(|| outcome.to_owned());
+        let outcome = change.mark(output, "outcome", ["success", "failed"]);
         Some(members([
             (&["tool_name"], change.name.clone()),
             (&["content"], change.text()),
@@ -558,18 +540,12 @@ impl WriteNative for AiSdk {
         None
     }
 
-    fn call(&self, call: &Object<'_>, change: &RecordChange) -> Option<Members> {
-        let RecordChange {
-            name, arguments, ..
-        } = change;
-        let key = if call.has("args") { "args" } else { "input" };
-        if name.is_some() && !call.has("toolName") {
+    fn call_keys(&self, call: &Object<'_>, change: &RecordChange) -> Option<[Keys; 2]> {
+        if change.name.is_some() && !call.has("toolName") {
             return None;
         }
-        Some(members([
-            (&["toolName"], name.clone()),
-            (&[key], arguments.clone()),
-        ]))
+        let has_args = call.has("args");
+        Some([&["toolName"], if has_args { &["args"] } else { &["input"] }])
     }
 
     fn output(&self, output: &Object<'_>, change: &RecordChange) -> Option<Members> {
