@@ -3,7 +3,7 @@
 
 use super::belonging::open_partner;
 use super::evidence::{ordinal, quote};
-use super::plan::{ActionContext, ActionError, Plan};
+use super::plan::{ActionContext, ActionError, Plan, Result};
 use super::sanitise_name::spell_answered;
 use crate::session::{Edit, Family, Flags, Kind, PairStatus, Patch};
 use crate::wire::write::{draft_output, replace_output};
@@ -16,7 +16,7 @@ pub(crate) fn answer(
     text: String,
     is_error: bool,
     planned: &mut Plan,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     scene.may_touch(call)?;
     if scene.is_unanswered(call) {
         spare_lost_output(scene, call)?;
@@ -31,7 +31,7 @@ pub(crate) fn put(
     text: String,
     is_error: bool,
     planned: &mut Plan,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     scene.may_touch(call)?;
     match scene.standing(call) {
         PairStatus::Paired(output) => replace(scene, output, &text, is_error, planned)?,
@@ -54,7 +54,7 @@ pub(crate) fn put(
 }
 
 /// Whether a text can answer a call unchanged.
-pub(crate) fn can_be_answered(scene: &ActionContext<'_>, call: u32) -> Result<(), ActionError> {
+pub(crate) fn can_be_answered(scene: &ActionContext<'_>, call: u32) -> Result<()> {
     let item = scene.at(call)?;
     if item.kind != Kind::Call {
         return Err(ActionError::WrongKind("a call that the client answers"));
@@ -70,7 +70,7 @@ pub(crate) fn can_be_answered(scene: &ActionContext<'_>, call: u32) -> Result<()
 }
 
 /// Refuses to pass over an output that has lost its id and is probably that of a call.
-pub(crate) fn spare_lost_output(scene: &ActionContext<'_>, call: u32) -> Result<(), ActionError> {
+pub(crate) fn spare_lost_output(scene: &ActionContext<'_>, call: u32) -> Result<()> {
     if scene.at(call)?.call_id.is_none() {
         return Ok(());
     }
@@ -90,7 +90,7 @@ pub(crate) fn replace(
     text: &str,
     is_error: bool,
     planned: &mut Plan,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     scene.may_touch(output)?;
     let item = scene.at(output)?;
     if item.kind != Kind::Output {

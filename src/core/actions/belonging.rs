@@ -6,12 +6,12 @@
 //! call leaves such a reply only when all of it does.
 
 use super::evidence::ordinal;
-use super::plan::{ActionContext, ActionError, Plan};
+use super::plan::{ActionContext, ActionError, Plan, Result};
 use crate::session::{Edit, Item, Kind, PairStatus, Turn, index_number};
 use std::collections::BTreeSet;
 
 /// Drops items with the reasoning that belongs to them.
-pub(crate) fn drop_all(scene: &ActionContext<'_>, items: &[u32]) -> Result<Plan, ActionError> {
+pub(crate) fn drop_all(scene: &ActionContext<'_>, items: &[u32]) -> Result<Plan> {
     let mut going = BTreeSet::new();
     for index in items {
         scene.may_touch(*index)?;
@@ -67,10 +67,7 @@ const LONGEST_TURN: usize = 4096;
 
 /// The other half of a half that is open, where just one of the two has an id and nothing else pairs them: of
 /// the halves of the turn the first with an id belongs to the first without, the second to the second.
-pub(crate) fn open_partner(
-    scene: &ActionContext<'_>,
-    half: u32,
-) -> Result<Option<u32>, ActionError> {
+pub(crate) fn open_partner(scene: &ActionContext<'_>, half: u32) -> Result<Option<u32>> {
     let item = scene.at(half)?;
     let is_open = |index: &u32| {
         matches!(
@@ -103,11 +100,7 @@ pub(crate) fn open_partner(
     Ok(partner.filter(|partner| !scene.awaits_approval(*partner)))
 }
 
-fn take_reasoning(
-    scene: &ActionContext<'_>,
-    turn: Turn,
-    going: &mut BTreeSet<u32>,
-) -> Result<(), ActionError> {
+fn take_reasoning(scene: &ActionContext<'_>, turn: Turn, going: &mut BTreeSet<u32>) -> Result<()> {
     let items = &scene.session().items;
     let is_reasoning = |index: &u32| items[*index as usize].kind == Kind::Reasoning;
     let reasoning = (turn.first..turn.end).filter(is_reasoning);
@@ -136,7 +129,7 @@ fn take_thinking(
     turn: Turn,
     thinking: &[u32],
     going: &mut BTreeSet<u32>,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     let mut spoken = (turn.first..turn.end).filter(|index| speaks(items, *index));
     let stays = spoken.any(|index| !going.contains(&index));
     let is_call = |index: &u32| {

@@ -3,7 +3,7 @@
 use super::answer::{ends_on_outputs, put, spare_lost_output};
 use super::evidence;
 use super::evidence::ordinal;
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Edit, MessageRole, Speaker, Turn};
 
 /// What the model reads of a call whose tool may have run.
@@ -32,10 +32,7 @@ const CLOSED_BY_A_REPLY: &[&str] = &[
     "pixtral",
 ];
 
-pub(crate) fn plan(
-    scene: &ActionContext<'_>,
-    choice: &ActionInput<'_>,
-) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan> {
     let turn = scene.reply()?;
     let mut planned = Plan::default();
     answer_what_is_open(scene, turn, choice.words, &mut planned)?;
@@ -60,7 +57,7 @@ pub(crate) fn answer_what_is_open(
     turn: Turn,
     words: Option<&str>,
     planned: &mut Plan,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     if (turn.first..turn.end).any(|index| scene.awaits_approval(index)) {
         return Err(ActionError::AwaitsApproval);
     }

@@ -2,10 +2,10 @@
 
 use super::belonging::{drop_all, follower};
 use super::evidence::ordinal;
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Kind, PairStatus};
 
-pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
     if let Some(reason) = needed_by(scene)? {
         return Err(ActionError::WouldBreak(reason));
     }
@@ -13,7 +13,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
 }
 
 /// Why the item has to stay, if it has to.
-fn needed_by(scene: &ActionContext<'_>) -> Result<Option<String>, ActionError> {
+fn needed_by(scene: &ActionContext<'_>) -> Result<Option<String>> {
     let item = scene.item()?;
     let standing = scene.standing(scene.item);
     Ok(match (item.kind, standing) {
@@ -63,18 +63,18 @@ fn needed_by(scene: &ActionContext<'_>) -> Result<Option<String>, ActionError> {
 }
 
 /// `input` of a request, or `original_input` of a run, as a text instead of a list.
-fn is_bare_input(scene: &ActionContext<'_>) -> Result<bool, ActionError> {
+fn is_bare_input(scene: &ActionContext<'_>) -> Result<bool> {
     let item = scene.item()?;
     Ok(item.facts().is_some_and(|facts| facts.calls_key.is_none())
         && scene.bytes(scene.item)?.starts_with(b"\""))
 }
 
 /// Instructions of a request that are a text or a list of blocks instead of a message.
-fn is_setting(scene: &ActionContext<'_>) -> Result<bool, ActionError> {
+fn is_setting(scene: &ActionContext<'_>) -> Result<bool> {
     Ok(!scene.bytes(scene.item)?.starts_with(b"{"))
 }
 
-fn led_to(scene: &ActionContext<'_>) -> Result<Option<String>, ActionError> {
+fn led_to(scene: &ActionContext<'_>) -> Result<Option<String>> {
     let turn = scene.turn(scene.item)?;
     let next = follower(&scene.session().items, turn, scene.item);
     Ok(next.map(|next| {

@@ -1,10 +1,10 @@
 //! drop-pair: call, outputs and the reasoning that led to the call leave the history.
 
 use super::belonging::drop_all;
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Family, Flags, Kind, index_number};
 
-pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
     let item = scene.item()?;
     let partner = scene.session().pairing.partner(scene.item as usize);
     let partner = partner.map(index_number);

@@ -1,7 +1,7 @@
 //! edit: the operator writes the item anew, as JSON of the same kind.
 
 use super::evidence::ordinal;
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::json::{skip_whitespace, string_end};
 use crate::session::{Edit, Family, Item, Kind, PairStatus, Patch, operations};
 use crate::wire::write::{call_id_key, quoted};
@@ -21,10 +21,7 @@ const SEALED: &[&str] = &[
     "encrypted_index",
 ];
 
-pub(crate) fn plan(
-    scene: &ActionContext<'_>,
-    choice: &ActionInput<'_>,
-) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan> {
     scene.may_touch(scene.item)?;
     let item = scene.item()?;
     let words = choice.needed("the new item")?.trim();
@@ -131,7 +128,7 @@ fn one_line(words: &str, old: &[u8]) -> String {
     }
 }
 
-fn same_kind(item: &Item, old: &Value, new: &Value) -> Result<(), ActionError> {
+fn same_kind(item: &Item, old: &Value, new: &Value) -> Result<()> {
     if std::mem::discriminant(old) != std::mem::discriminant(new) {
         let reason = "the item is of another type: an object stays an object, a text a text";
         return Err(ActionError::BadWords(reason.to_owned()));
@@ -149,7 +146,7 @@ fn same_kind(item: &Item, old: &Value, new: &Value) -> Result<(), ActionError> {
 }
 
 /// Signed and encrypted parts go back to the provider byte for byte, and what is signed with them.
-fn same_seals(item: &Item, old: &Value, new: &Value) -> Result<(), ActionError> {
+fn same_seals(item: &Item, old: &Value, new: &Value) -> Result<()> {
     let sealed = seals(old);
     let is_redacted = old.get("type").and_then(Value::as_str) == Some("redacted_thinking");
     let is_signed = item.kind == Kind::Reasoning && (!sealed.is_empty() || is_redacted);
@@ -188,7 +185,7 @@ fn collect_seals<'a>(value: &'a Value, found: &mut Vec<(&'a str, &'a Value)>) {
 }
 
 /// The calls of a Chat message are items of their own.
-fn same_calls(item: &Item, old: &Value, new: &Value) -> Result<(), ActionError> {
+fn same_calls(item: &Item, old: &Value, new: &Value) -> Result<()> {
     let holds_calls = item.is_message_with_calls() && item.kind == Kind::Assistant;
     let is_list_of_calls = |value: Option<&Value>| {
         value.is_some_and(|value| value.as_array().is_none_or(|calls| !calls.is_empty()))
@@ -209,7 +206,7 @@ fn same_call_id(
     item: &Item,
     old_bytes: &[u8],
     new: &Value,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     let (PairStatus::Paired(partner)
     | PairStatus::Duplicate(partner)
     | PairStatus::Severed(partner)) = scene.standing(scene.item)
@@ -455,7 +452,7 @@ mod arguments_tests {
     }
 
     /// What becomes of a call when it is opened and this is done to it.
-    fn edited(call: &str, edit: impl Fn(&str) -> String) -> Result<String, ActionError> {
+    fn edited(call: &str, edit: impl Fn(&str) -> String) -> Result<String> {
         let fixture = fixture(&history(&[USER, call, OUT]));
         let item = &fixture.session.items[1];
         let open = with_open_arguments(item, call).unwrap_or_else(|| call.to_owned());

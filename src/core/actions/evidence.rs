@@ -1,6 +1,6 @@
 //! The facts of a failure, as wordings use them, and what schemas say about a value.
 
-use super::plan::{ActionContext, ActionError, Defect};
+use super::plan::{ActionContext, ActionError, Defect, Result};
 use crate::content::without_colours;
 use crate::json::not_json;
 use crate::json::pointer::readable;
@@ -11,7 +11,7 @@ use crate::wording::{self, FailureContext, FailureKind as Failure};
 use serde_json::Value;
 
 /// The variables of a wording about the current item.
-pub fn context(scene: &ActionContext<'_>) -> Result<FailureContext, ActionError> {
+pub fn context(scene: &ActionContext<'_>) -> Result<FailureContext> {
     context_of(scene, &scene.defect, scene.item)
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn render(
     defect: &Defect<'_>,
     index: u32,
     words: Option<&str>,
-) -> Result<String, ActionError> {
+) -> Result<String> {
     let own = words.filter(|words| !words.trim().is_empty());
     let template =
         own.unwrap_or_else(|| &wording::default_of(failure(scene, defect, index)).template);
@@ -75,7 +75,7 @@ fn context_of(
     scene: &ActionContext<'_>,
     defect: &Defect<'_>,
     index: u32,
-) -> Result<FailureContext, ActionError> {
+) -> Result<FailureContext> {
     let mut context = FailureContext {
         error: defect.fact("error").unwrap_or_default().to_owned(),
         error_class: defect.fact("class").unwrap_or_default().to_owned(),
@@ -123,7 +123,7 @@ fn add_call(
     defect: &Defect<'_>,
     call: u32,
     context: &mut FailureContext,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     let item = scene.at(call)?;
     let arguments = scene.body(call)?.arguments;
     context.tool = scene.session().name(item).to_owned();
@@ -229,11 +229,7 @@ pub(crate) fn violations(validator: &Validator, value: &Value) -> Vec<Violation>
 
 /// Checks the operator's value against a schema, if there is one that can be used: the value is JSON
 /// and has no violation.
-pub(crate) fn check_value(
-    text: &str,
-    schema: Option<&Value>,
-    what: &str,
-) -> Result<(), ActionError> {
+pub(crate) fn check_value(text: &str, schema: Option<&Value>, what: &str) -> Result<()> {
     let Some(schema) = schema else {
         return Ok(());
     };

@@ -6,7 +6,7 @@
 //! it.
 
 use super::evidence::check_value;
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionInput, Plan, Result};
 use super::{close_turn, supply_output};
 use crate::session::{Edit, Kind, MessageRole};
 
@@ -19,10 +19,7 @@ const OF_THE_END: &[&str] = &[
     "turn-limit",
 ];
 
-pub(crate) fn plan(
-    scene: &ActionContext<'_>,
-    choice: &ActionInput<'_>,
-) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan> {
     let is_half = matches!(scene.item()?.kind, Kind::Call | Kind::Output);
     if is_half && !OF_THE_END.contains(&scene.defect.rule) {
         return supply_output::plan(scene, choice);
@@ -30,7 +27,7 @@ pub(crate) fn plan(
     final_message(scene, choice)
 }
 
-fn final_message(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan, ActionError> {
+fn final_message(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan> {
     // At the turn limit a run ends on whatever came last.
     let turn = match scene.defect.rule {
         "turn-limit" => scene.turn(scene.item)?,

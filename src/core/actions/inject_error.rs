@@ -2,7 +2,7 @@
 
 use super::answer::{answer, ends_on_outputs};
 use super::evidence::{ordinal, render};
-use super::plan::{ActionContext, ActionError, ActionInput, Defect, Plan};
+use super::plan::{ActionContext, ActionInput, Defect, Plan, Result};
 use crate::repair::certain;
 use crate::session::{Edit, Family, Kind};
 use crate::wire::models::parses_arguments;
@@ -19,10 +19,7 @@ const FAULTS: &[&str] = &[
     "orphan-call",
 ];
 
-pub(crate) fn plan(
-    scene: &ActionContext<'_>,
-    choice: &ActionInput<'_>,
-) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan> {
     let mut planned = Plan::default();
     let call = scene.call()?;
     tell(scene, call, choice, &mut planned)?;
@@ -43,7 +40,7 @@ pub(crate) fn plan(
 }
 
 /// The other faulty calls of the turn, each once, in their order.
-fn faulty_calls(scene: &ActionContext<'_>, call: u32) -> Result<Vec<u32>, ActionError> {
+fn faulty_calls(scene: &ActionContext<'_>, call: u32) -> Result<Vec<u32>> {
     let turn = scene.turn(call)?;
     let faulty = scene.beside.iter();
     let faulty = faulty.filter(|defect| FAULTS.contains(&defect.rule));
@@ -62,7 +59,7 @@ fn tell(
     call: u32,
     choice: &ActionInput<'_>,
     planned: &mut Plan,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     let defect = telling(scene, call);
     let text = render(scene, &defect, call, choice.words)?;
     planned.texts.push(text.clone());
@@ -90,11 +87,7 @@ fn telling<'a>(scene: &ActionContext<'a>, call: u32) -> Defect<'a> {
 
 /// Some providers take arguments as an object only: broken ones would make every later request fail,
 /// whatever answers the call.
-fn keep_replayable(
-    scene: &ActionContext<'_>,
-    call: u32,
-    planned: &mut Plan,
-) -> Result<(), ActionError> {
+fn keep_replayable(scene: &ActionContext<'_>, call: u32, planned: &mut Plan) -> Result<()> {
     let item = scene.at(call)?;
     let model = scene.session().model.as_deref().unwrap_or_default();
     let takes_objects =

@@ -1,10 +1,10 @@
 //! move-output: an output goes to where the provider wants it.
 
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Edit, Kind, PairStatus};
 use crate::wire::{Misplacement, misplaced};
 
-pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
     let output = scene.item;
     let (Kind::Output, PairStatus::Paired(call)) = (scene.item()?.kind, scene.standing(output))
     else {

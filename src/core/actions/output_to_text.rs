@@ -2,11 +2,11 @@
 
 use super::answer::can_be_answered;
 use super::evidence::ordinal;
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, index_number};
 use crate::wire::OutputPlacement;
 
-pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
     let item = scene.item()?;
     if item.kind != Kind::Output {
         return Err(ActionError::WrongKind("a result"));
@@ -47,7 +47,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
 }
 
 /// The output as a message that names its tool and id.
-fn message(scene: &ActionContext<'_>, output: &str) -> Result<String, ActionError> {
+fn message(scene: &ActionContext<'_>, output: &str) -> Result<String> {
     let id = scene.session().call_id(scene.item()?)?;
     let tool = scene.tool(scene.item);
     let tool = if tool == Kind::Output.word() {
@@ -72,7 +72,7 @@ fn keep_call_whole(
     call: u32,
     output: &str,
     planned: &mut Plan,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     if scene.standing(call) != PairStatus::Severed(scene.item) {
         return Ok(());
     }

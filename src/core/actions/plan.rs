@@ -59,11 +59,11 @@ impl<'a> ActionContext<'a> {
     }
 
     /// The item at hand.
-    pub fn item(&self) -> Result<&'a Item, ActionError> {
+    pub fn item(&self) -> Result<&'a Item> {
         self.at(self.item)
     }
 
-    pub(crate) fn at(&self, index: u32) -> Result<&'a Item, ActionError> {
+    pub(crate) fn at(&self, index: u32) -> Result<&'a Item> {
         let item = self.session().items.get(index as usize);
         item.ok_or(ActionError::NoItem)
     }
@@ -73,12 +73,12 @@ impl<'a> ActionContext<'a> {
     }
 
     /// The bytes of an item.
-    pub(crate) fn bytes(&self, index: u32) -> Result<Vec<u8>, ActionError> {
+    pub(crate) fn bytes(&self, index: u32) -> Result<Vec<u8>> {
         Ok(self.session().bytes(self.at(index)?)?)
     }
 
     /// What an item says.
-    pub(crate) fn body(&self, index: u32) -> Result<Body, ActionError> {
+    pub(crate) fn body(&self, index: u32) -> Result<Body> {
         Ok(body_of(self.at(index)?, &self.bytes(index)?)?)
     }
 
@@ -95,14 +95,14 @@ impl<'a> ActionContext<'a> {
     }
 
     /// The turn of an item.
-    pub(crate) fn turn(&self, index: u32) -> Result<Turn, ActionError> {
+    pub(crate) fn turn(&self, index: u32) -> Result<Turn> {
         let turn = self.at(index)?.turn as usize;
         let turn = self.session().turns.get(turn).copied();
         turn.ok_or(ActionError::NoItem)
     }
 
     /// The reply of the model that holds the item at hand, with what was done about it.
-    pub(crate) fn reply(&self) -> Result<Turn, ActionError> {
+    pub(crate) fn reply(&self) -> Result<Turn> {
         let turn = self.turn(self.item)?;
         let speaks = turn.speaker == Speaker::Model;
         speaks
@@ -111,7 +111,7 @@ impl<'a> ActionContext<'a> {
     }
 
     /// The call at hand, or the one that the output at hand answers.
-    pub(crate) fn call(&self) -> Result<u32, ActionError> {
+    pub(crate) fn call(&self) -> Result<u32> {
         match (self.item()?.kind, self.standing(self.item)) {
             (Kind::Call, _) => Ok(self.item),
             (Kind::Output, PairStatus::Paired(call)) => Ok(call),
@@ -121,7 +121,7 @@ impl<'a> ActionContext<'a> {
 
     /// Whether an item may be changed: not what somebody else decides, and what the provider no longer sees
     /// only to mend a finding.
-    pub(crate) fn may_touch(&self, index: u32) -> Result<(), ActionError> {
+    pub(crate) fn may_touch(&self, index: u32) -> Result<()> {
         let item = self.at(index)?;
         if self.awaits_approval(index) {
             return Err(ActionError::AwaitsApproval);
@@ -185,11 +185,14 @@ impl<'a> ActionInput<'a> {
     }
 
     /// The words, which `what` needs; blank ones are none.
-    pub(crate) fn needed(&self, what: &'static str) -> Result<&'a str, ActionError> {
+    pub(crate) fn needed(&self, what: &'static str) -> Result<&'a str> {
         let words = self.words.filter(|words| !words.trim().is_empty());
         words.ok_or(ActionError::NeedsWords(what))
     }
 }
+
+/// What an action comes to.
+pub(crate) type Result<T, E = ActionError> = std::result::Result<T, E>;
 
 /// What an action would do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,14 +4,14 @@
 
 use super::belonging::open_partner;
 use super::evidence::ordinal;
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{CallId, Edit, Family, Item, Kind, PairStatus};
 use crate::wire::write::set_call_id;
 
 /// The longest call id that every provider takes: that of Chat.
 const LONGEST: usize = 40;
 
-pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
     let item = scene.item()?;
     if !matches!(item.kind, Kind::Call | Kind::Output) {
         return Err(ActionError::WrongKind("a call or its result"));
@@ -39,7 +39,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
 }
 
 /// One new id for a call and all its outputs.
-fn renew(scene: &ActionContext<'_>, call: u32) -> Result<Plan, ActionError> {
+fn renew(scene: &ActionContext<'_>, call: u32) -> Result<Plan> {
     scene.may_touch(call)?;
     let item = scene.at(call)?;
     let old = scene.session().call_id(item)?;
@@ -61,7 +61,7 @@ fn renew(scene: &ActionContext<'_>, call: u32) -> Result<Plan, ActionError> {
 }
 
 /// Lets a half without id take that of its partner.
-fn join(scene: &ActionContext<'_>, partner: u32) -> Result<Plan, ActionError> {
+fn join(scene: &ActionContext<'_>, partner: u32) -> Result<Plan> {
     let id = scene.session().call_id(scene.at(partner)?)?;
     let mut planned = Plan::default();
     give(scene, scene.item, &id, &mut planned)?;
@@ -72,12 +72,7 @@ fn join(scene: &ActionContext<'_>, partner: u32) -> Result<Plan, ActionError> {
     Ok(planned)
 }
 
-fn give(
-    scene: &ActionContext<'_>,
-    index: u32,
-    id: &str,
-    planned: &mut Plan,
-) -> Result<(), ActionError> {
+fn give(scene: &ActionContext<'_>, index: u32, id: &str, planned: &mut Plan) -> Result<()> {
     let patches = set_call_id(scene.at(index)?, &scene.bytes(index)?, id)?;
     planned.edits.push(Edit::Rewrite {
         item: index,

@@ -2,17 +2,14 @@
 //! screen shows the change.
 
 use super::evidence::{one_line, violations};
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::repair::{Repair, decoded_twice, repair};
 use crate::session::{Edit, Family, Item};
 use crate::wire::Arguments;
 use crate::wire::write::replace_arguments;
 use serde_json::Value;
 
-pub(crate) fn plan(
-    scene: &ActionContext<'_>,
-    choice: &ActionInput<'_>,
-) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan> {
     let call = scene.call()?;
     scene.may_touch(call)?;
     let item = scene.at(call)?;
@@ -54,7 +51,7 @@ fn meant(
     is_odd: bool,
     confirmed: bool,
     planned: &mut Plan,
-) -> Result<String, ActionError> {
+) -> Result<String> {
     let text = arguments.json().ok_or(ActionError::NothingToDo)?;
     match repair(text) {
         Repair::Likely { text } => Ok(text),
@@ -87,7 +84,7 @@ fn check(
     json: &str,
     choice: &ActionInput<'_>,
     planned: &mut Plan,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     let value = serde_json::from_str::<Value>(json)
         .ok()
         .filter(Value::is_object);
@@ -126,7 +123,7 @@ mod tests {
         fixture(&history(&[USER, &call.to_string()]))
     }
 
-    fn repaired(fixture: &ActionFixture, choice: &ActionInput<'_>) -> Result<String, ActionError> {
+    fn repaired(fixture: &ActionFixture, choice: &ActionInput<'_>) -> Result<String> {
         let planned = fixture.act(1, "repair-arguments", choice)?;
         let call = serde_json::from_str::<Value>(&fixture.after(&planned, 1)).unwrap();
         Ok(call["function"]["arguments"].as_str().unwrap().to_owned())

@@ -1,17 +1,14 @@
 //! retry: request this reply again, plain or with feedback.
 
 use super::evidence::{is_unreadable, ordinal, render};
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, Turn};
 use std::collections::HashSet;
 
 /// Faults for which a runtime refuses a call before its tool starts.
 const NEVER_RAN: &[&str] = &["unknown-tool", "malformed-arguments", "invalid-arguments"];
 
-pub(crate) fn plan(
-    scene: &ActionContext<'_>,
-    choice: &ActionInput<'_>,
-) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan> {
     let turn = scene.reply()?;
     let before = asks_before(scene, turn)?;
     spare_approvals(scene, turn)?;
@@ -56,7 +53,7 @@ pub(crate) fn plan(
 }
 
 /// The item after which the model replies again.
-fn asks_before(scene: &ActionContext<'_>, turn: Turn) -> Result<u32, ActionError> {
+fn asks_before(scene: &ActionContext<'_>, turn: Turn) -> Result<u32> {
     let items = &scene.session().items[..turn.first as usize];
     let asks = |kind| matches!(kind, Kind::User | Kind::Output | Kind::System);
     let found = items.iter().any(|item| asks(item.kind));
@@ -67,7 +64,7 @@ fn asks_before(scene: &ActionContext<'_>, turn: Turn) -> Result<u32, ActionError
 }
 
 /// What waits for a decision must not be forgotten.
-fn spare_approvals(scene: &ActionContext<'_>, turn: Turn) -> Result<(), ActionError> {
+fn spare_approvals(scene: &ActionContext<'_>, turn: Turn) -> Result<()> {
     let last = scene.around.last_waiting();
     match last.filter(|waiting| *waiting >= turn.first) {
         None => Ok(()),
@@ -124,11 +121,7 @@ fn calls_whose_output_was_lost(
 
 /// An output that was written before its call leaves with it; a call that was made earlier cannot go
 /// on without its output.
-fn drop_early_outputs(
-    scene: &ActionContext<'_>,
-    turn: Turn,
-    planned: &mut Plan,
-) -> Result<(), ActionError> {
+fn drop_early_outputs(scene: &ActionContext<'_>, turn: Turn, planned: &mut Plan) -> Result<()> {
     for item in 0..turn.first {
         let PairStatus::Paired(other) = scene.standing(item) else {
             continue;

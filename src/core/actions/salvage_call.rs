@@ -2,7 +2,7 @@
 //! taken by itself: the screen shows the change.
 
 use super::evidence::{one_line, ordinal, violations};
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::repair::likely;
 use crate::session::{CallId, Edit, Item, Kind, ToolKind};
 use crate::wire::leaked::{LeakedBlock, Written, find};
@@ -10,7 +10,7 @@ use crate::wire::write::texts_of;
 use crate::wire::{Input, ToolCall};
 use serde_json::{Map, Value};
 
-pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
     let item = scene.item()?;
     if item.kind != Kind::Assistant {
         return Err(ActionError::WrongKind("message of the model"));
@@ -97,7 +97,7 @@ fn arguments(
     scene: &ActionContext<'_>,
     block: &LeakedBlock<'_>,
     planned: &mut Plan,
-) -> Result<String, ActionError> {
+) -> Result<String> {
     let offered = scene.around.offered(scene.item as usize);
     let tool = offered.and_then(|offered| offered.tools().find(|tool| tool.name == block.tool));
     if tool.is_some_and(|tool| tool.kind == ToolKind::Custom) {

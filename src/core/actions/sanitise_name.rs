@@ -1,7 +1,7 @@
 //! sanitise-name: a name that the provider's pattern refuses is spelled so that it is taken, in every
 //! item that carries it.
 
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::json::{Cursor, display_text};
 use crate::session::{Edit, Family, Flags, Kind, NameId, PairStatus, ToolKind};
 use crate::wire::Fields;
@@ -14,7 +14,7 @@ const LONGEST: usize = 64;
 /// What a call without a name is called.
 const NAMELESS: &str = "unnamed_tool";
 
-pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
     let call = scene.call()?;
     scene.may_touch(call)?;
     let name = scene.at(call)?.name;
@@ -42,7 +42,7 @@ pub(crate) fn spell_answered(
     scene: &ActionContext<'_>,
     call: u32,
     planned: &mut Plan,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     let item = scene.at(call)?;
     // The output of a legacy call names the tool itself.
     if !matches!(item.family, Family::Function | Family::Custom) {
@@ -64,12 +64,7 @@ pub(crate) fn spell_answered(
 }
 
 /// Gives the items of a name another that every provider takes.
-fn spell(
-    scene: &ActionContext<'_>,
-    name: NameId,
-    items: &[u32],
-    planned: &mut Plan,
-) -> Result<(), ActionError> {
+fn spell(scene: &ActionContext<'_>, name: NameId, items: &[u32], planned: &mut Plan) -> Result<()> {
     let old = scene.session().names.text(name);
     let mut known = [None, None];
     for index in items {
@@ -106,11 +101,7 @@ fn spell(
 
 /// The tool is offered in a namespace, and the call holds both in its name: Responses wants each in a
 /// member of its own.
-fn with_namespace_apart(
-    scene: &ActionContext<'_>,
-    call: u32,
-    name: &str,
-) -> Result<Plan, ActionError> {
+fn with_namespace_apart(scene: &ActionContext<'_>, call: u32, name: &str) -> Result<Plan> {
     let mut planned = Plan::default();
     planned.note(format!("the namespace of {name} is a member of its own"));
     planned.edits.push(Edit::Rewrite {

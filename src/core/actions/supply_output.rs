@@ -2,14 +2,11 @@
 
 use super::answer::{answer, ends_on_outputs, replace};
 use super::evidence::check_value;
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionInput, Plan, Result};
 use crate::session::Kind;
 
 /// Lets a call have an output; it is checked against the output schema of the tool.
-pub(crate) fn plan(
-    scene: &ActionContext<'_>,
-    choice: &ActionInput<'_>,
-) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan> {
     let call = scene.call();
     // Refuse what may not be answered before prompting for the words.
     scene.may_touch(*call.as_ref().unwrap_or(&scene.item))?;
@@ -29,7 +26,7 @@ pub(crate) fn plan(
     Ok(planned)
 }
 
-fn check(scene: &ActionContext<'_>, call: u32, text: &str) -> Result<(), ActionError> {
+fn check(scene: &ActionContext<'_>, call: u32, text: &str) -> Result<()> {
     let name = scene.at(call)?.name;
     let offered = scene.around.offered(call as usize);
     let tool = offered.and_then(|offered| offered.tool(name));

@@ -1,16 +1,13 @@
 //! take-suggestion: the call gets the name that was meant.
 
 use super::evidence::{nearest, one_line, quote, violations};
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use super::sanitise_name::is_plain;
 use crate::session::{Edit, Family, PairStatus};
 use crate::wire::write::rename;
 use serde_json::Value;
 
-pub(crate) fn plan(
-    scene: &ActionContext<'_>,
-    choice: &ActionInput<'_>,
-) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<Plan> {
     let call = scene.call()?;
     scene.may_touch(call)?;
     let name = wanted(scene, call, choice)?;
@@ -73,11 +70,7 @@ fn changes_other_pairs(scene: &ActionContext<'_>, call: u32, name: &str) -> bool
 }
 
 /// The name to take: the operator's, or the nearest.
-fn wanted(
-    scene: &ActionContext<'_>,
-    call: u32,
-    choice: &ActionInput<'_>,
-) -> Result<String, ActionError> {
+fn wanted(scene: &ActionContext<'_>, call: u32, choice: &ActionInput<'_>) -> Result<String> {
     let own = choice.words.map(str::trim).filter(|name| !name.is_empty());
     if let Some(name) = own {
         return match scene.around.offered(call as usize) {
@@ -113,7 +106,7 @@ fn check_arguments(
     call: u32,
     name: &str,
     planned: &mut Plan,
-) -> Result<(), ActionError> {
+) -> Result<()> {
     let body = scene.body(call)?;
     let value = body
         .arguments

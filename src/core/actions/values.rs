@@ -4,7 +4,7 @@
 
 use super::edit::with_open_arguments;
 use crate::json::pointer::{child, readable};
-use crate::json::{Cursor, JsonError, display_text, not_json};
+use crate::json::{Cursor, Result, display_text, not_json};
 use crate::session::Item;
 use crate::wire::write::quoted;
 use crate::wire::{Arguments, body_of};
@@ -174,7 +174,7 @@ impl<'a> Values<'a> {
         pointer: &str,
         schema: Option<&'a Value>,
         depth: usize,
-    ) -> Result<(), JsonError> {
+    ) -> Result<()> {
         if depth == DEEPEST {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl<'a> Values<'a> {
         pointer: String,
         schema: Option<&'a Value>,
         depth: usize,
-    ) -> Result<(), JsonError> {
+    ) -> Result<()> {
         if self.values.len() < MOST {
             let at = cursor.clone().skip()?;
             self.push(name_of(&pointer), Some(pointer.clone()), at, schema);

@@ -1,8 +1,8 @@
 //! wait: nothing is broken, somebody else decides.
 
-use super::plan::{ActionContext, ActionError, ActionInput, Plan};
+use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 
-pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan, ActionError> {
+pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
     scene.item()?;
     Err(ActionError::Elsewhere(
         if scene.awaits_approval(scene.item) {

@@ -1,6 +1,6 @@
 //! The turn of a whole reply that is changed, in the spelling of its dialect.
 
-use crate::json::{JsonError, display_text};
+use crate::json::{Result, display_text};
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Family, Item, Kind, Patch};
 use crate::wire::write::edit::{
@@ -71,11 +71,7 @@ impl ChaosReply {
     }
 
     /// Changes the call at this place.
-    fn change(
-        &mut self,
-        place: usize,
-        patches: impl Fn(&Item, &[u8]) -> Result<Vec<Patch>, JsonError>,
-    ) {
+    fn change(&mut self, place: usize, patches: impl Fn(&Item, &[u8]) -> Result<Vec<Patch>>) {
         let Some(call) = self.calls().into_iter().nth(place) else {
             return;
         };

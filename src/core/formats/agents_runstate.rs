@@ -7,7 +7,7 @@
 //! `last_processed_response` are those of its own calls, no tool list.
 
 use super::{Contents, Format, Layout, Reading, Sample, assemble_plain};
-use crate::json::{Cursor, JsonError, JsonErrorKind};
+use crate::json::{Cursor, JsonError, JsonErrorKind, Result};
 use crate::session::{CallId, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceError, Span};
 use crate::wire::{Fields, responses};
 use std::collections::HashSet;
@@ -89,7 +89,7 @@ fn read_member(
     cursor: &mut Cursor<'_>,
     outline: &mut Outline,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     let opens = cursor.peek();
     let at = Some(cursor.position());
     match key {
@@ -117,10 +117,7 @@ fn is_empty(bytes: &[u8], at: usize) -> bool {
 }
 
 /// `{type: next_step_interruption, data: {interruptions: [approval items]}}`: the ids of the calls that wait.
-fn read_interruptions(
-    cursor: &mut Cursor<'_>,
-    waiting: &mut HashSet<u64>,
-) -> Result<(), JsonError> {
+fn read_interruptions(cursor: &mut Cursor<'_>, waiting: &mut HashSet<u64>) -> Result<()> {
     let mut approval = |cursor: &mut Cursor<'_>| {
         cursor.object(|cursor, key| {
             if key == b"raw_item" {
@@ -146,7 +143,7 @@ fn read_interruptions(
 }
 
 /// The first input: one text of the user, or a list of items.
-fn read_input(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_input(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<()> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(0, cursor.skip()?);
         out.begin_record(span);
@@ -167,7 +164,7 @@ fn read_input(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonErr
     Ok(())
 }
 
-fn read_items(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_items(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<()> {
     let mut known = HashSet::new();
     cursor.array(|cursor| {
         cursor.peek();
@@ -187,7 +184,7 @@ fn read_run_item(
     cursor: &mut Cursor<'_>,
     known: &mut HashSet<u64>,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     let first = out.items.len();
     let mut kind = None;
     cursor.object(|cursor, key| match key {

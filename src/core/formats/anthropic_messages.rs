@@ -2,7 +2,7 @@
 //! messages, bodies or exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, anthropic, chat, responses};
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let mark = out.mark();
     let message = anthropic::read_message(cursor, base, out)?;
@@ -88,7 +88,7 @@ fn read_other(
     base: u64,
     is_chat: bool,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     let mut cursor = Cursor::at(bytes, start);
     let place = base + start as u64;
     if is_chat {

@@ -312,10 +312,10 @@ impl<'a> Builder<'a> {
     }
 
     fn complain(&mut self, span: Span, reason: String) {
-        self.problems.push(Problem {
-            at: span.start,
-            kind: ProblemKind::BadToolDefinitions(reason),
-        });
+        self.problems.push(Problem::new(
+            span.start,
+            ProblemKind::BadToolDefinitions(reason),
+        ));
     }
 
     fn output_schema(&mut self, span: Span) -> Result<(), SourceError> {

@@ -2,7 +2,7 @@
 //! exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, converse, responses};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let mark = out.mark();
     let message = converse::read_message(cursor, base, out)?;

@@ -1,7 +1,7 @@
 //! Requests, replies and exchanges of the dialects as they appear in files: bodies on a line,
 //! or one large document.
 
-use crate::json::{Cursor, JsonError, skip_whitespace};
+use crate::json::{Cursor, Result, skip_whitespace};
 use crate::session::{Dialect, Fact, Fragment, Kind, Span};
 use crate::wire::{Fields, anthropic, stop_in};
 use std::ops::Range;
@@ -13,7 +13,7 @@ pub(super) fn read_member(
     cursor: &mut Cursor<'_>,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     match key {
         b"model" => {
             if let Some(model) = cursor.string()? {
@@ -100,7 +100,7 @@ pub(super) fn read_body(
     at: usize,
     base: u64,
     out: &mut Fragment,
-) -> Result<bool, JsonError> {
+) -> Result<bool> {
     read_wrapped(dialect, bytes, at, base, 0, out)
 }
 
@@ -115,7 +115,7 @@ fn read_wrapped(
     base: u64,
     depth: usize,
     out: &mut Fragment,
-) -> Result<bool, JsonError> {
+) -> Result<bool> {
     if depth > WRAPPINGS {
         return Ok(false);
     }
@@ -188,7 +188,7 @@ pub(super) fn read_reply(
     at: usize,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     let at = skip_whitespace(bytes, at);
     // Elsewhere a whole reply is a message.
     if dialect.facts().reply_key.is_some() {
@@ -232,7 +232,7 @@ fn read_inner(
     base: u64,
     depth: usize,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     if bytes.get(at) != Some(&b'{') || read_wrapped(dialect, bytes, at, base, depth + 1, out)? {
         return Ok(());
     }
@@ -253,7 +253,7 @@ fn dialect_of_reply(key: &[u8], opens: Option<u8>) -> Option<Dialect> {
     })
 }
 
-fn outline(bytes: &[u8], at: usize) -> Result<Outline, JsonError> {
+fn outline(bytes: &[u8], at: usize) -> Result<Outline> {
     let mut outline = Outline::default();
     Cursor::at(bytes, at).object(|cursor, key| {
         let opens = cursor.peek();
@@ -286,7 +286,7 @@ pub(super) fn read_list(
     cursor: &mut Cursor<'_>,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     if cursor.peek() == Some(b'"') {
         let span = Span::within(base, cursor.skip()?);
         anthropic::push_member(Kind::User, span, out);

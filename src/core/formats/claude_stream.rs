@@ -5,7 +5,7 @@
 
 use super::assemble::{Folded, assemble_folded};
 use super::{Contents, Document, Format, Reading, Records, Sample};
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::{
     Fact, Flags, Fragment, Item, Keyed, Kind, LinkFlags, RecordLink, Source, SourceError, Span,
     index_number,
@@ -44,7 +44,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (first, start) = (out.items.len(), cursor.position());
     let (mut kind, mut subtype, mut turns) = (None, None, None);
     let (mut tools, mut failed) = (None, false);

@@ -4,7 +4,7 @@
 
 use super::transcript::{self, Head, Transcript};
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fragment, Source, SourceError};
 use crate::wire::write::{Object, quoted};
 use crate::wire::{Part, Role, anthropic};
@@ -69,7 +69,7 @@ fn is_task(sample: &Sample<'_>) -> bool {
     })
 }
 
-fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     anthropic::read_message(cursor, base, out).map(|_| ())
 }
 

@@ -7,7 +7,7 @@
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::content::result_text;
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fact, Flags, Fragment, Item, Kind, MessageRole, Source, SourceError, Span};
 use crate::wire::write::quoted;
 use crate::wire::{body_of, responses};
@@ -65,7 +65,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let (mut kind, mut payload, mut has_role) = (None, None, false);
     cursor.object(|cursor, key| {
@@ -113,12 +113,7 @@ fn is_bare_item(kind: &[u8]) -> bool {
     !ENVELOPES.iter().any(|envelope| envelope.as_bytes() == kind)
 }
 
-fn read_payload(
-    kind: &[u8],
-    cursor: &mut Cursor<'_>,
-    base: u64,
-    out: &mut Fragment,
-) -> Result<(), JsonError> {
+fn read_payload(kind: &[u8], cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     if cursor.peek() != Some(b'{') {
         return Ok(());
     }
@@ -174,7 +169,7 @@ fn names_failure(text: &[u8]) -> bool {
     })
 }
 
-fn read_context(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_context(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<()> {
     cursor.object(|cursor, key| {
         if let (b"model", Some(b'"')) = (key, cursor.peek())
             && let Some(model) = cursor.string()?
@@ -186,7 +181,7 @@ fn read_context(cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonE
     Ok(())
 }
 
-fn read_meta(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_meta(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     cursor.object(|cursor, key| {
         if let (b"dynamic_tools", Some(b'[')) = (key, cursor.peek()) {
             out.note(Fact::MoreTools(Span::within(base, cursor.skip()?)));
@@ -197,7 +192,7 @@ fn read_meta(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 }
 
 /// `{message, replacement_history?}`: the mark first, then the items that stand in for what was before.
-fn read_compacted(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_compacted(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     out.note(Fact::HistoryReplaced);
     let start = cursor.position();
     let mark = out.items.len();
@@ -216,7 +211,7 @@ fn read_compacted(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Res
 }
 
 /// Of the events only those that the history does not say itself.
-fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (start, mut kind) = (cursor.position(), None);
     cursor.object(|cursor, key| {
         if key == b"type" {

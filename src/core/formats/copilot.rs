@@ -3,7 +3,7 @@
 
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Flags, Fragment, Kind, RecordLink, Source, SourceError};
 use crate::wire::Role;
 use crate::wire::write::Object;
@@ -26,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Spelled(Records::spelled(read_event, assemble)),
 };
 
-fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     transcript::read_entry(cursor, base, out, FORMAT.dialect(), |out, event, lines| {
         let parent = event.object("data").text("parentToolCallId");
         let link = RecordLink {

@@ -2,15 +2,15 @@
 
 use super::sample::Sample;
 use super::tables::{Query, Rows};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fragment, Problem, Session, Source, SourceError};
 use std::sync::Arc;
 
 /// Reads the value at the cursor as one record; `base` is where the walked text begins in the source.
-pub type ReadRecord = fn(&mut Cursor<'_>, u64, &mut Fragment) -> Result<(), JsonError>;
+pub type ReadRecord = fn(&mut Cursor<'_>, u64, &mut Fragment) -> Result<()>;
 
 /// Reads the member `key` of a document whose records stand in one of its arrays.
-pub type ReadMember = fn(&[u8], &mut Cursor<'_>, u64, &mut Fragment) -> Result<(), JsonError>;
+pub type ReadMember = fn(&[u8], &mut Cursor<'_>, u64, &mut Fragment) -> Result<()>;
 
 /// Reads a whole text at once. The sessions may have a source of their own, where items do not stand in the
 /// text as they are.

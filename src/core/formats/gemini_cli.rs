@@ -5,7 +5,7 @@
 
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::{Object, quoted};
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ const REWINDS: LinkFlags = LinkFlags::SIDE;
 /// One of a list of all messages, in which none replaces another.
 const LISTED: LinkFlags = LinkFlags::META;
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     transcript::read_entry(cursor, base, out, FORMAT.dialect(), |out, line, lines| {
         let key = |object: &Object<'_>, key| RecordLink::key(object.text(key).as_bytes());
         let changes = line.object("$set");

@@ -2,7 +2,7 @@
 //! exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, anthropic, chat, gemini, responses};
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let mark = out.mark();
     let content = gemini::read_content(cursor, base, out)?;
@@ -81,7 +81,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 }
 
 /// A record of another format.
-fn read_other(bytes: &[u8], start: usize, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_other(bytes: &[u8], start: usize, base: u64, out: &mut Fragment) -> Result<()> {
     let mut cursor = Cursor::at(bytes, start);
     let fields = Fields::read(&mut cursor.clone())?;
     let place = base + start as u64;

@@ -4,7 +4,7 @@
 use super::tables::{Query, Rows, json_in};
 use super::transcript::{self, Entries, Head, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Flags, Fragment, Kind, RecordLink, Source, SourceError};
 use crate::wire::write::{Object, elements};
 use crate::wire::{Part, Role};
@@ -53,7 +53,7 @@ pub(super) const DATABASE: Format = Format {
     }),
 };
 
-fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     transcript::read_entry(
         cursor,
         base,

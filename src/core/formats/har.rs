@@ -3,7 +3,7 @@
 use super::http_exchanges::{Body, Exchanges, HttpExchange};
 use super::messages::{Place, document, placed};
 use super::{Contents, Format, Reading};
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::{Source, SourceError, Span};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -71,11 +71,7 @@ fn walk(bytes: &[u8]) -> Option<Exchanges> {
     (walked.is_ok() && is_all).then_some(exchanges)
 }
 
-fn push_entry(
-    cursor: &mut Cursor<'_>,
-    place: (u64, u64),
-    exchanges: &mut Exchanges,
-) -> Result<(), JsonError> {
+fn push_entry(cursor: &mut Cursor<'_>, place: (u64, u64), exchanges: &mut Exchanges) -> Result<()> {
     let (mut sent, mut took, mut status) = (Value::Null, Value::Null, Value::Null);
     let (mut url, mut headers) = (None, [Value::Null, Value::Null]);
     let [mut request, mut response] = [&Value::Null, &Value::Null].map(Body::from);
@@ -124,7 +120,7 @@ fn push_entry(
 }
 
 /// The body that an object holds: its `text`, unless that is packed.
-fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Body<'a>, JsonError> {
+fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Body<'a>> {
     let (text, start) = (cursor.bytes(), cursor.clone());
     let (mut inside, mut is_packed) = (None, false);
     cursor.object(|cursor, key| {
@@ -145,6 +141,6 @@ fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Body<'a>, JsonError> {
 }
 
 /// The next value; null where it is broken.
-fn value(cursor: &mut Cursor<'_>) -> Result<Value, JsonError> {
+fn value(cursor: &mut Cursor<'_>) -> Result<Value> {
     Ok(serde_json::from_slice(cursor.raw()?).unwrap_or_default())
 }

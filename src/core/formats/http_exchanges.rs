@@ -160,14 +160,8 @@ impl Repeated {
         let tail = at.end - self.tail.len();
         let next = Self {
             exchange,
-            start: Span {
-                start: at.start,
-                end: tail,
-            },
-            tail: Span {
-                start: tail,
-                end: at.end,
-            },
+            start: Span::new(at.start, tail),
+            tail: Span::new(tail, at.end),
             end: base.before + elements.len() as u64,
             ..self
         };
@@ -830,12 +824,7 @@ mod tests {
         let contents = read("vcr", &cassette);
         assert_eq!(said(&contents)[0].len(), 2);
         let source = &contents.sessions[0].source;
-        let text = source
-            .read(Span {
-                start: 0,
-                end: source.len(),
-            })
-            .unwrap();
+        let text = source.read(Span::new(0, source.len())).unwrap();
         assert!(!String::from_utf8(text).unwrap().contains('\u{f8ff}'));
     }
 

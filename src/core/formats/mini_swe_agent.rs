@@ -5,7 +5,7 @@
 use super::foreign::any_message;
 use super::transcript::{Head, Lines, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fragment, Source, SourceError};
 use crate::wire::chat;
 use crate::wire::write::{Object, quoted};
@@ -145,7 +145,7 @@ fn command_in(content: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// The name of the model is in `info.config.model.model_name`.
-fn note_model(key: &[u8], cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<(), JsonError> {
+fn note_model(key: &[u8], cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result<()> {
     match key {
         b"info" | b"config" | b"model" if cursor.peek() == Some(b'{') => {
             cursor.object(|cursor, key| note_model(key, cursor, out))?;

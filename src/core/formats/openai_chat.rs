@@ -2,7 +2,7 @@
 //! tau-bench lists of trajectories.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::{Fact, Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, anthropic, chat, responses};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let fields = Fields::read(cursor)?;
     let place = base + start as u64;
@@ -97,7 +97,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 }
 
 /// tau-bench: `{task_id, trial, reward, traj}`; the label tells its sessions apart.
-fn name_trajectory(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<(), JsonError> {
+fn name_trajectory(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<()> {
     let (mut task, mut trial) = (None, None);
     Cursor::at(bytes, at).object(|cursor, key| {
         match key {

@@ -2,7 +2,7 @@
 //! items, bodies or exchanges.
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fragment, ProblemKind, Source, SourceError};
 use crate::wire::{Fields, anthropic, responses};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn is_exchange(document: &Document<'_>) -> bool {
     is_body(&request) || is_body(&request.object("body")) || is_body(&document.object("response"))
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let fields = Fields::read(cursor)?;
     let place = base + start as u64;

@@ -2,7 +2,7 @@
 
 use super::transcript::{self, Entries, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Flags, Fragment, Item, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
@@ -30,7 +30,7 @@ pub(super) const FORMAT: Format = Format {
 /// An event of a version before 1.0: what stands before its call was thought.
 const OLD: LinkFlags = LinkFlags::META;
 
-fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     transcript::read_entry(cursor, base, out, FORMAT.dialect(), |out, event, lines| {
         let head = Head::new(lines.first()).at(event.get("timestamp"));
         let metrics = event.object("llm_metrics");

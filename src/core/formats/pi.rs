@@ -8,7 +8,7 @@
 use super::tables::{Query, Rows, json_in};
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
@@ -86,7 +86,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     transcript::read_entry(cursor, base, out, FORMAT.dialect(), |out, entry, lines| {
         write_entry(out, entry, lines.first());
     })

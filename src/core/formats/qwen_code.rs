@@ -1,7 +1,7 @@
 //! Chats of Qwen Code: JSONL whose entries hold contents of Gemini as they were sent, one after the other.
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fact, Fragment, Kind, Source, SourceError, Span};
 use crate::wire::gemini;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) const FORMAT: Format = Format {
     }),
 };
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (start, mut subtype) = (cursor.position(), None);
     cursor.object(|cursor, key| {
         match key {

@@ -1,7 +1,9 @@
 //! The head of a file, digested once for all formats to judge: how the text is laid out, and the first
 //! documents with their keys.
 
-use crate::json::{Cursor, JsonError, JsonErrorKind, display_text, skip_value, skip_whitespace};
+use crate::json::{
+    Cursor, JsonError, JsonErrorKind, Result, display_text, skip_value, skip_whitespace,
+};
 use std::borrow::Cow;
 
 /// How many documents of the head are digested.
@@ -45,7 +47,7 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> (Self, Result<bool, JsonError>) {
+    fn read(cursor: &mut Cursor<'a>) -> (Self, Result<bool>) {
         let mut document = Self::default();
         let bytes = cursor.bytes();
         let walked = cursor.object(|cursor, key| {

@@ -8,7 +8,7 @@
 use super::format::{ReadRecord, Records};
 use super::sample::{Layout, Sample, is_cut_document};
 use crate::json::{
-    Cursor, JsonError, JsonErrorKind, complete, skip_value, skip_whitespace, string_end,
+    Cursor, JsonError, JsonErrorKind, Result, complete, skip_value, skip_whitespace, string_end,
 };
 use crate::session::{Flags, Fragment, Kind, ProblemKind, Span};
 use crate::wire::images::may_hold_pictures;
@@ -302,7 +302,7 @@ fn read_record(
     bytes: &[u8],
     at: usize,
     out: &mut Fragment,
-) -> Result<usize, JsonError> {
+) -> Result<usize> {
     out.pass_lines(part.bytes, part.base, at);
     let mut cursor = Cursor::at(bytes, at);
     if cursor.peek() != Some(b'{') {
@@ -351,12 +351,7 @@ fn read_cut(read: Reader, part: Part<'_>, at: usize, out: &mut Fragment) {
 
 /// Keeps elements that are not objects as one item, as far as they follow each other: an array may
 /// hold millions of numbers.
-fn read_run(
-    read: Reader,
-    part: Part<'_>,
-    start: usize,
-    out: &mut Fragment,
-) -> Result<usize, JsonError> {
+fn read_run(read: Reader, part: Part<'_>, start: usize, out: &mut Fragment) -> Result<usize> {
     let bytes = part.bytes;
     out.pass_lines(bytes, part.base, start);
     let mut end = skip_one_line_value(bytes, start)?;
@@ -365,10 +360,7 @@ fn read_run(
         let next = skip_whitespace(bytes, comma + 1);
         match (bytes.get(comma), bytes.get(next)) {
             (Some(b','), None) | (None, _) if !part.is_last => {
-                return Err(JsonError {
-                    at: bytes.len(),
-                    kind: JsonErrorKind::End,
-                });
+                return Err(JsonError::new(bytes.len(), JsonErrorKind::End));
             }
             (Some(b','), Some(first)) if !b"{]}".contains(first) => {
                 match skip_one_line_value(bytes, next) {
@@ -388,13 +380,10 @@ fn read_run(
 }
 
 /// The end of a value none of whose strings holds a line feed.
-fn skip_one_line_value(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
+fn skip_one_line_value(bytes: &[u8], start: usize) -> Result<usize> {
     let end = skip_value(bytes, start)?;
     match line_feed_in_string(bytes, start, end) {
-        Some(at) => Err(JsonError {
-            at,
-            kind: JsonErrorKind::Byte(b'\n'),
-        }),
+        Some(at) => Err(JsonError::new(at, JsonErrorKind::Byte(b'\n'))),
         None => Ok(end),
     }
 }
@@ -570,7 +559,7 @@ fn read_member(
     part: Part<'_>,
     at: usize,
     out: &mut Fragment,
-) -> Result<Members, JsonError> {
+) -> Result<Members> {
     let key_end = string_end(part.bytes, at)?;
     let key = &part.bytes[at + 1..key_end - 1];
     let colon = skip_whitespace(part.bytes, key_end);
@@ -581,16 +570,10 @@ fn read_member(
         }
         (Some(b':'), Some(_)) => {}
         (Some(byte), _) if *byte != b':' => {
-            return Err(JsonError {
-                at: colon,
-                kind: JsonErrorKind::Byte(*byte),
-            });
+            return Err(JsonError::new(colon, JsonErrorKind::Byte(*byte)));
         }
         _ => {
-            return Err(JsonError {
-                at: part.bytes.len(),
-                kind: JsonErrorKind::End,
-            });
+            return Err(JsonError::new(part.bytes.len(), JsonErrorKind::End));
         }
     }
     let end = skip_value(part.bytes, value)?;

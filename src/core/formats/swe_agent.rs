@@ -2,7 +2,7 @@
 //! names its calls in `tool_call_ids`.
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{CallId, Fragment, Kind, Source, SourceError};
 use crate::wire::chat;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) const FORMAT: Format = Format {
     }),
 };
 
-fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (bytes, start, first) = (cursor.bytes(), cursor.position(), out.items.len());
     chat::read_message(cursor, base, out)?;
     let output = out.items[first..].iter_mut();

@@ -12,8 +12,8 @@ use super::assemble::assemble_plain;
 use super::format::{Contents, Format};
 use super::sample::{Layout, Sample, is_cut_document};
 use crate::json::{
-    Cursor, JsonError, JsonErrorKind, bad_strings, complete, display_text, lossy_text, respelled,
-    skip_value, skip_whitespace, string_end,
+    Cursor, JsonError, JsonErrorKind, Result, bad_strings, complete, display_text, lossy_text,
+    respelled, skip_value, skip_whitespace, string_end,
 };
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, ProblemKind, RecordLink, Source, SourceError, Span,
@@ -325,10 +325,7 @@ impl Transcript {
         let growths = push_whole(text, json, &self.long);
         let end = text.len();
         text.push(after.as_bytes());
-        let record = Span {
-            start: first,
-            end: text.len(),
-        };
+        let record = Span::new(first, text.len());
         text.push(b"\n");
         self.fragment.begin_record(record);
         let span = Span { start, end };
@@ -424,7 +421,7 @@ pub(super) fn read_entry(
     out: &mut Fragment,
     dialect: Dialect,
     write: impl FnOnce(&mut Transcript, &Object<'_>, &mut Lines<'_>),
-) -> Result<(), JsonError> {
+) -> Result<()> {
     let range = cursor.skip()?;
     let entry = respelled(&cursor.bytes()[range.clone()]);
     let place = matches!(entry, Cow::Borrowed(_)).then(|| base + range.start as u64);
@@ -535,10 +532,7 @@ impl Line {
             place + growth.map_or(0, |(_, growth)| *growth)
         };
         let id = item.span.start + u64::from(item.call_id.offset);
-        item.span = Span {
-            start: moved(item.span.start),
-            end: moved(item.span.end),
-        };
+        item.span = Span::new(moved(item.span.start), moved(item.span.end));
         let offset = u32::try_from(moved(id) - item.span.start);
         item.call_id.offset = offset.unwrap_or(u32::MAX);
     }
@@ -870,10 +864,7 @@ mod tests {
             assert_eq!(output["output"][1]["text"], json!(text));
             let id = session.items[2].call_id;
             let at = session.items[2].span.start + u64::from(id.offset);
-            let id = Span {
-                start: at,
-                end: at + u64::from(id.length),
-            };
+            let id = Span::new(at, at + u64::from(id.length));
             assert_eq!(session.source.read(id).unwrap(), b"c1");
             assert_eq!(
                 item(session, 3)["content"],
@@ -886,12 +877,7 @@ mod tests {
     #[test]
     fn what_is_long_stays_in_the_file() {
         let file: Arc<dyn Source> = Arc::new(log(&"x".repeat(1 << 20)).into_bytes());
-        let bytes = file
-            .read(Span {
-                start: 0,
-                end: file.len(),
-            })
-            .unwrap();
+        let bytes = file.read(Span::new(0, file.len())).unwrap();
         let (mut cursor, mut out) = (Cursor::new(&bytes), Fragment::default());
         let write = |out: &mut Transcript, entry: &Object<'_>, lines: &mut Lines<'_>| {
             let text = entry.object("message").list("content")[0].to_owned();

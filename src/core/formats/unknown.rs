@@ -41,10 +41,9 @@ pub fn unknown_types(sessions: &[Session]) -> Result<Vec<Problem>, SourceError> 
         let first = others.first().map_or(0, |(_, at, _)| *at);
         rest = Some((first, count + rest.map_or(0, |(_, count)| count)));
     }
-    let problems = types.into_iter().map(|(words, at, count)| Problem {
-        at,
-        kind: ProblemKind::UnknownType { words, count },
-    });
+    let problems = types
+        .into_iter()
+        .map(|(words, at, count)| Problem::new(at, ProblemKind::UnknownType { words, count }));
     let more = rest.map(|(at, count)| Problem {
         at,
         kind: ProblemKind::UnknownType {

@@ -25,6 +25,12 @@ pub struct JsonError {
     pub kind: JsonErrorKind,
 }
 
+impl JsonError {
+    pub(crate) fn new(at: usize, kind: JsonErrorKind) -> Self {
+        Self { at, kind }
+    }
+}
+
 /// What was found where JSON does not allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JsonErrorKind {
@@ -43,6 +49,9 @@ pub enum JsonErrorKind {
     #[error("a word that JSON does not know")]
     Word,
 }
+
+/// What walking JSON text comes to.
+pub type Result<T, E = JsonError> = std::result::Result<T, E>;
 
 /// Where a text is not JSON, for people: the parser's own words name its grammar.
 pub fn not_json(error: &serde_json::Error) -> String {
@@ -70,7 +79,7 @@ pub fn skip_whitespace(bytes: &[u8], mut at: usize) -> usize {
 ///
 /// A quote closes the string unless an odd run of backslashes precedes it.
 #[inline]
-pub fn string_end(bytes: &[u8], open: usize) -> Result<usize, JsonError> {
+pub fn string_end(bytes: &[u8], open: usize) -> Result<usize> {
     let from = open + 1;
     let rest = bytes.get(from..).unwrap_or_default();
     // Names and most values are short: they need no search.
@@ -81,10 +90,7 @@ pub fn string_end(bytes: &[u8], open: usize) -> Result<usize, JsonError> {
         }
     }
     let Some(found) = memchr(b'"', rest) else {
-        return Err(JsonError {
-            at: bytes.len(),
-            kind: JsonErrorKind::End,
-        });
+        return Err(JsonError::new(bytes.len(), JsonErrorKind::End));
     };
     let quote = from + found;
     if bytes[quote - 1] != b'\\' {
@@ -106,7 +112,7 @@ const BLOCK: usize = 64;
 
 /// The same for the rest of a string that holds escaped quotes; `at` is after a whole letter. JSON nested
 /// in JSON has one every few bytes, and looking at every byte costs less than jumping from one to the next.
-fn escaped_end(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
+fn escaped_end(bytes: &[u8], mut at: usize) -> Result<usize> {
     // 1 where the next byte is escaped.
     let mut carried = 0;
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -128,10 +134,7 @@ fn escaped_end(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
             _ => {}
         }
     }
-    Err(JsonError {
-        at: bytes.len(),
-        kind: JsonErrorKind::End,
-    })
+    Err(JsonError::new(bytes.len(), JsonErrorKind::End))
 }
 
 /// Which bytes of a block are this one.
@@ -186,7 +189,7 @@ pub fn first_text_member(text: &[u8], key: &str) -> Option<String> {
 }
 
 /// The position after the value that starts at `at` (white space before it is allowed).
-pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize> {
     let mut open = Containers::default();
     let mut at = skip_whitespace(bytes, at);
     loop {
@@ -232,10 +235,7 @@ pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
                     open.pop();
                 }
                 (_, byte) => {
-                    return Err(JsonError {
-                        at,
-                        kind: JsonErrorKind::Byte(byte),
-                    });
+                    return Err(JsonError::new(at, JsonErrorKind::Byte(byte)));
                 }
             }
         }
@@ -244,7 +244,7 @@ pub fn skip_value(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
 
 /// From the opening quote of a key to the first byte of its value.
 #[inline]
-fn skip_key(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+fn skip_key(bytes: &[u8], at: usize) -> Result<usize> {
     expect(bytes, at, b'"')?;
     let colon = skip_whitespace(bytes, string_end(bytes, at)?);
     expect(bytes, colon, b':')?;
@@ -252,25 +252,22 @@ fn skip_key(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
 }
 
 #[inline]
-fn byte_at(bytes: &[u8], at: usize) -> Result<u8, JsonError> {
-    bytes.get(at).copied().ok_or(JsonError {
-        at,
-        kind: JsonErrorKind::End,
-    })
+fn byte_at(bytes: &[u8], at: usize) -> Result<u8> {
+    bytes
+        .get(at)
+        .copied()
+        .ok_or(JsonError::new(at, JsonErrorKind::End))
 }
 
 #[inline]
-fn expect(bytes: &[u8], at: usize, wanted: u8) -> Result<(), JsonError> {
+fn expect(bytes: &[u8], at: usize, wanted: u8) -> Result<()> {
     match byte_at(bytes, at)? {
         byte if byte == wanted => Ok(()),
-        byte => Err(JsonError {
-            at,
-            kind: JsonErrorKind::Byte(byte),
-        }),
+        byte => Err(JsonError::new(at, JsonErrorKind::Byte(byte))),
     }
 }
 
-fn skip_scalar(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+fn skip_scalar(bytes: &[u8], at: usize) -> Result<usize> {
     let length = bytes[at..]
         .iter()
         .take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
@@ -278,10 +275,7 @@ fn skip_scalar(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     let word = &bytes[at..at + length];
     let cut = at + length == bytes.len();
     match word.first() {
-        None => Err(JsonError {
-            at,
-            kind: JsonErrorKind::Byte(bytes[at]),
-        }),
+        None => Err(JsonError::new(at, JsonErrorKind::Byte(bytes[at]))),
         Some(b'-' | b'0'..=b'9') if is_number(word) => Ok(at + length),
         _ if [&b"true"[..], b"false", b"null"].contains(&word) => Ok(at + length),
         _ if cut
@@ -289,23 +283,11 @@ fn skip_scalar(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
                 .iter()
                 .any(|whole| whole.starts_with(word)) =>
         {
-            Err(JsonError {
-                at: bytes.len(),
-                kind: JsonErrorKind::End,
-            })
+            Err(JsonError::new(bytes.len(), JsonErrorKind::End))
         }
-        Some(b'-' | b'0'..=b'9') if cut => Err(JsonError {
-            at: bytes.len(),
-            kind: JsonErrorKind::End,
-        }),
-        Some(b'-' | b'0'..=b'9') => Err(JsonError {
-            at,
-            kind: JsonErrorKind::Number,
-        }),
-        Some(_) => Err(JsonError {
-            at,
-            kind: JsonErrorKind::Word,
-        }),
+        Some(b'-' | b'0'..=b'9') if cut => Err(JsonError::new(bytes.len(), JsonErrorKind::End)),
+        Some(b'-' | b'0'..=b'9') => Err(JsonError::new(at, JsonErrorKind::Number)),
+        Some(_) => Err(JsonError::new(at, JsonErrorKind::Word)),
     }
 }
 
@@ -581,21 +563,21 @@ impl<'a> Cursor<'a> {
 
     /// Jumps over the next value and gives its range.
     #[inline]
-    pub fn skip(&mut self) -> Result<Range<usize>, JsonError> {
+    pub fn skip(&mut self) -> Result<Range<usize>> {
         let start = skip_whitespace(self.bytes, self.at);
         self.at = skip_value(self.bytes, start)?;
         Ok(start..self.at)
     }
 
     /// The next value as raw text.
-    pub fn raw(&mut self) -> Result<&'a [u8], JsonError> {
+    pub fn raw(&mut self) -> Result<&'a [u8]> {
         let range = self.skip()?;
         Ok(&self.bytes[range])
     }
 
     /// The inside of the next value if it is a string (escapes as they stand); any other value is jumped over.
     #[inline]
-    pub fn string(&mut self) -> Result<Option<&'a [u8]>, JsonError> {
+    pub fn string(&mut self) -> Result<Option<&'a [u8]>> {
         if self.peek() != Some(b'"') {
             self.skip()?;
             return Ok(None);
@@ -606,7 +588,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether the next value is `true`; it is jumped over.
-    pub fn is_true(&mut self) -> Result<bool, JsonError> {
+    pub fn is_true(&mut self) -> Result<bool> {
         Ok(self.raw()? == b"true")
     }
 
@@ -615,8 +597,8 @@ impl<'a> Cursor<'a> {
     /// A value that is not an object is jumped over and gives `false`.
     pub fn object(
         &mut self,
-        mut visit: impl FnMut(&mut Self, &'a [u8]) -> Result<(), JsonError>,
-    ) -> Result<bool, JsonError> {
+        mut visit: impl FnMut(&mut Self, &'a [u8]) -> Result<()>,
+    ) -> Result<bool> {
         if self.peek() != Some(b'{') {
             self.skip()?;
             return Ok(false);
@@ -643,10 +625,7 @@ impl<'a> Cursor<'a> {
     /// Calls `visit` for each element with the cursor at it. What `visit` leaves unread is jumped over.
     ///
     /// A value that is no array is jumped over and gives `false`.
-    pub fn array(
-        &mut self,
-        mut visit: impl FnMut(&mut Self) -> Result<(), JsonError>,
-    ) -> Result<bool, JsonError> {
+    pub fn array(&mut self, mut visit: impl FnMut(&mut Self) -> Result<()>) -> Result<bool> {
         if self.peek() != Some(b'[') {
             self.skip()?;
             return Ok(false);
@@ -666,7 +645,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads on after a comma (`false`), or past the closing bracket (`true`).
     #[inline]
-    fn close_or_next(&mut self, close: u8) -> Result<bool, JsonError> {
+    fn close_or_next(&mut self, close: u8) -> Result<bool> {
         self.at = skip_whitespace(self.bytes, self.at);
         match byte_at(self.bytes, self.at)? {
             b',' => {
@@ -677,18 +656,12 @@ impl<'a> Cursor<'a> {
                 self.at += 1;
                 Ok(true)
             }
-            byte => Err(JsonError {
-                at: self.at,
-                kind: JsonErrorKind::Byte(byte),
-            }),
+            byte => Err(JsonError::new(self.at, JsonErrorKind::Byte(byte))),
         }
     }
 
     #[inline]
-    fn visit_one(
-        &mut self,
-        visit: impl FnOnce(&mut Self) -> Result<(), JsonError>,
-    ) -> Result<(), JsonError> {
+    fn visit_one(&mut self, visit: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let start = self.at;
         visit(self)?;
         if self.at == start {

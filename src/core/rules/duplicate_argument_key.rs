@@ -3,7 +3,7 @@
 use super::{CheckedItem, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::json::pointer::{child, readable};
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::Kind;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -82,11 +82,7 @@ impl Path<'_> {
     }
 }
 
-fn walk(
-    cursor: &mut Cursor<'_>,
-    path: &Path<'_>,
-    found: &mut Vec<String>,
-) -> Result<(), JsonError> {
+fn walk(cursor: &mut Cursor<'_>, path: &Path<'_>, found: &mut Vec<String>) -> Result<()> {
     match cursor.peek() {
         Some(b'{') => {
             let mut keys = Keys::default();

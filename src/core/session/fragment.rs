@@ -460,10 +460,7 @@ impl MovedText {
     }
 
     fn of_span(self, span: Span) -> Span {
-        Span {
-            start: self.of(span.start),
-            end: self.of(span.end),
-        }
+        Span::new(self.of(span.start), self.of(span.end))
     }
 
     fn of_fact(self, mut fact: Fact) -> Fact {
@@ -563,10 +560,11 @@ impl Fragment {
         self.noted_in
             .extend(noted_in.iter().map(|was| now(*was, from.records, begun)));
         let problems = &other.problems[from.problems..to.problems];
-        self.problems.extend(problems.iter().map(|problem| Problem {
-            at: place.of(problem.at),
-            kind: problem.kind.clone(),
-        }));
+        self.problems.extend(
+            problems
+                .iter()
+                .map(|problem| Problem::new(place.of(problem.at), problem.kind.clone())),
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! The HTTP exchange of an item: its address, its status and the headers that say something to the operator.
 
 use super::pairing::Session;
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use serde_json::Value;
 
 /// The headers that are shown, in this order; any other may hold a secret.
@@ -71,7 +71,7 @@ impl HttpFacts {
     }
 
     /// Reads an entry of a journal.
-    fn read(&mut self, cursor: &mut Cursor<'_>, is_exchange: &mut bool) -> Result<(), JsonError> {
+    fn read(&mut self, cursor: &mut Cursor<'_>, is_exchange: &mut bool) -> Result<()> {
         let mut upstream = String::new();
         let read = cursor.object(|cursor, key| {
             match (key, cursor.peek()) {
@@ -102,7 +102,7 @@ impl HttpFacts {
     }
 }
 
-fn text(cursor: &mut Cursor<'_>) -> Result<String, JsonError> {
+fn text(cursor: &mut Cursor<'_>) -> Result<String> {
     let inside = cursor.string()?.unwrap_or_default();
     Ok(display_text(inside).into_owned())
 }

@@ -169,10 +169,7 @@ impl CallId {
     /// The span of the id in the source.
     pub fn span(self, item: Span) -> Option<Span> {
         let start = item.start + u64::from(self.offset);
-        (!self.is_none()).then(|| Span {
-            start,
-            end: start + u64::from(self.length),
-        })
+        (!self.is_none()).then(|| Span::new(start, start + u64::from(self.length)))
     }
 }
 

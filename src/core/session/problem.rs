@@ -10,6 +10,12 @@ pub struct Problem {
     pub kind: ProblemKind,
 }
 
+impl Problem {
+    pub fn new(at: u64, kind: ProblemKind) -> Self {
+        Self { at, kind }
+    }
+}
+
 /// What could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemKind {

@@ -66,10 +66,7 @@ impl TextOrigin {
 
     /// The part of it from `offset` on that is `length` long.
     fn part(self, offset: u64, length: u64) -> Self {
-        let cut = |span: Span| Span {
-            start: span.start + offset,
-            end: span.start + offset + length,
-        };
+        let cut = |span: Span| Span::new(span.start + offset, span.start + offset + length);
         match self {
             Self::Recorded(span) => Self::Recorded(cut(span)),
             Self::Written(span) => Self::Written(cut(span)),
@@ -89,10 +86,7 @@ impl Rope {
             pieces: Vec::new(),
             length: 0,
         };
-        rope.push(TextOrigin::Recorded(Span {
-            start: 0,
-            end: length,
-        }));
+        rope.push(TextOrigin::Recorded(Span::new(0, length)));
         rope
     }
 
@@ -114,10 +108,7 @@ impl Rope {
             return self.with(splices, TextOrigin::Written);
         }
         let mut rope = self.with(splices, TextOrigin::Grown);
-        let span = Span {
-            start: self.written_len(),
-            end: rope.written_len(),
-        };
+        let span = Span::new(self.written_len(), rope.written_len());
         rope.growths.push(Growth { by, span });
         rope
     }
@@ -163,10 +154,7 @@ impl Rope {
             }
             let start = first + length;
             length += with.len() as u64;
-            rope.push(origin(Span {
-                start,
-                end: first + length,
-            }));
+            rope.push(origin(Span::new(start, first + length)));
             at = place.end;
         }
         if length > 0 {
@@ -318,17 +306,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn splice(start: u64, end: u64, with: &str) -> Splice {
-        Splice {
-            at: Span { start, end },
-            with: with.as_bytes().to_vec(),
-        }
+        Splice::new(Span { start, end }, with.as_bytes().to_vec())
     }
 
     fn text(rope: &Rope) -> String {
-        let all = Span {
-            start: 0,
-            end: rope.len(),
-        };
+        let all = Span::new(0, rope.len());
         String::from_utf8(rope.read(all).unwrap()).unwrap()
     }
 

@@ -12,12 +12,13 @@ pub struct Span {
 }
 
 impl Span {
+    pub const fn new(start: u64, end: u64) -> Self {
+        Self { start, end }
+    }
+
     /// The range `start..end` of a slice that begins at `base` in the source.
     pub fn within(base: u64, range: std::ops::Range<usize>) -> Self {
-        Self {
-            start: base + range.start as u64,
-            end: base + range.end as u64,
-        }
+        Self::new(base + range.start as u64, base + range.end as u64)
     }
 
     pub fn len(self) -> u64 {
@@ -36,10 +37,7 @@ impl Span {
 
     /// At most the first `limit` bytes of it.
     pub fn head(self, limit: u64) -> Self {
-        Self {
-            start: self.start,
-            end: self.end.min(self.start.saturating_add(limit)),
-        }
+        Self::new(self.start, self.end.min(self.start.saturating_add(limit)))
     }
 }
 
@@ -62,10 +60,7 @@ pub trait Source: Any + Send + Sync + fmt::Debug {
     /// Fills `place` with the bytes from `start` on; for readers that keep their memory and
     /// move through a file.
     fn fill(&self, start: u64, place: &mut [u8]) -> Result<(), SourceError> {
-        let span = Span {
-            start,
-            end: start + place.len() as u64,
-        };
+        let span = Span::new(start, start + place.len() as u64);
         place.copy_from_slice(&self.read(span)?);
         Ok(())
     }
@@ -172,6 +167,12 @@ pub struct Splice {
     /// The place; an empty span inserts.
     pub at: Span,
     pub with: Vec<u8>,
+}
+
+impl Splice {
+    pub fn new(at: Span, with: Vec<u8>) -> Self {
+        Self { at, with }
+    }
 }
 
 #[cfg(test)]

@@ -141,10 +141,7 @@ mod tests {
             .collect::<Vec<_>>();
         let records = (0..items.len() as u64)
             .map(|number| Record {
-                span: Span {
-                    start: number,
-                    end: number + 1,
-                },
+                span: Span::new(number, number + 1),
                 number,
             })
             .collect::<Vec<_>>();

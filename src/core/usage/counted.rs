@@ -45,10 +45,7 @@ const STATE: u64 = 4 * 1024 * 1024;
 
 /// What each reply of a stopped run took, in order.
 pub(super) fn replies_of_state(session: &Session) -> Result<Vec<Tokens>, SourceError> {
-    let whole = Span {
-        start: 0,
-        end: session.source.len(),
-    };
+    let whole = Span::new(0, session.source.len());
     let mut replies = Vec::new();
     if whole.len() > STATE {
         return Ok(replies);

@@ -2,7 +2,7 @@
 
 use super::prices::{Cost, RequestCost};
 use super::tokens::Tokens;
-use crate::json::{Cursor, JsonError, complete, display_text, first_text_member, milliseconds};
+use crate::json::{Cursor, Result, complete, display_text, first_text_member, milliseconds};
 use crate::session::{Item, Session, SourceError, Span};
 use crate::wire::write::edit::member;
 use std::collections::HashMap;
@@ -114,11 +114,7 @@ impl<'a> Envelopes<'a> {
         envelope
     }
 
-    fn members(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        envelope: &mut Envelope,
-    ) -> Result<(), JsonError> {
+    fn members(&mut self, cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Result<()> {
         cursor.object(|cursor, key| {
             let opens = cursor.peek();
             match (key, opens) {
@@ -198,10 +194,7 @@ impl<'a> Envelopes<'a> {
 
     /// Searches a giant record around its item.
     fn search(&mut self, record: Span, item: &Item) -> Result<Envelope, SourceError> {
-        let rest = Span {
-            start: item.span.end.min(record.end),
-            end: record.end,
-        };
+        let rest = Span::new(item.span.end.min(record.end), record.end);
         let source = &self.session.source;
         let (head, tail) = (
             source.read(record.head(WINDOW))?,
@@ -248,10 +241,10 @@ impl<'a> Envelopes<'a> {
 
     /// What a giant record says before its item: all that a record says which was spelled anew.
     fn opening(&mut self, record: Span, item: &Item) -> Result<Envelope, SourceError> {
-        let before = Span {
-            start: record.start,
-            end: item.span.start.clamp(record.start, record.end),
-        };
+        let before = Span::new(
+            record.start,
+            item.span.start.clamp(record.start, record.end),
+        );
         let text = complete(&self.session.source.read(before.head(WINDOW))?);
         let mut opening = Envelope::default();
         // What cannot be read says nothing.
@@ -296,10 +289,7 @@ const WALL_TIME: &[u8] = b"Wall time:";
 
 /// The folder in which an agent worked, with a slash at its end, where the beginning of the recording names it.
 pub fn working_folder(session: &Session) -> Option<String> {
-    let whole = Span {
-        start: 0,
-        end: session.source.len(),
-    };
+    let whole = Span::new(0, session.source.len());
     let head = session.source.read(whole.head(BEGINNING)).ok()?;
     let folder = first_text_member(&head, "cwd")?;
     let folder = folder.trim_end_matches('/');

@@ -310,10 +310,7 @@ fn around(session: &Session, turn: usize, found: &Turn) -> Span {
         false => Some(record(items.end).map_or(session.source.len(), |next| next.span.start)),
     };
     let start = start.map_or(0, |before| before.span.end);
-    Span {
-        start,
-        end: end.unwrap_or(start).max(start),
-    }
+    Span::new(start, end.unwrap_or(start).max(start))
 }
 
 #[cfg(test)]

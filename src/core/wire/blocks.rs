@@ -1,6 +1,6 @@
 //! Messages whose content is a list of blocks, in which texts, calls and outputs stand side by side.
 
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Dialect, Flags, Fragment, Kind, Span};
 use std::ops::Range;
 
@@ -26,9 +26,9 @@ pub(crate) fn read_message<'a>(
     base: u64,
     out: &mut Fragment,
     (dialect, list): (Dialect, &[u8]),
-    read_list: impl Fn(&mut Cursor<'a>, u64, &mut Fragment) -> Result<bool, JsonError>,
+    read_list: impl Fn(&mut Cursor<'a>, u64, &mut Fragment) -> Result<bool>,
     kind_of: impl Fn(Option<&[u8]>) -> Kind,
-) -> Result<BlockMessage<'a>, JsonError> {
+) -> Result<BlockMessage<'a>> {
     let first = out.items.len();
     let mut message = BlockMessage::default();
     cursor.peek();

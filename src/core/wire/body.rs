@@ -3,7 +3,7 @@
 //! By the kind of the item, members of all dialects are read: items of agents' own formats have no dialect, and the
 //! kind leaves no two meanings for a name. Only where a member holds the others is the dialect's to say.
 
-use crate::json::{Cursor, JsonError, complete, display_text, lossy_text};
+use crate::json::{Cursor, Result, complete, display_text, lossy_text};
 use crate::session::{Item, Kind, Session};
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ pub fn body_within(session: &Session, item: &Item, limit: u64) -> Option<Body> {
 }
 
 /// Reads the body of an item from its bytes. Fails where the bytes are not JSON; the item is then shown raw.
-pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
+pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body> {
     let (mut thought, mut body) = thought_and_body(item, bytes)?;
     if thought.text.is_empty() {
         return Ok(body);
@@ -84,12 +84,12 @@ pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
 
 /// What an item says, without the reasoning that a Chat message may have beside its text: a client need
 /// not send that again.
-pub fn body_without_reasoning(item: &Item, bytes: &[u8]) -> Result<Body, JsonError> {
+pub fn body_without_reasoning(item: &Item, bytes: &[u8]) -> Result<Body> {
     Ok(thought_and_body(item, bytes)?.1)
 }
 
 /// The reasoning that a message has beside its text, and all else that an item says.
-fn thought_and_body(item: &Item, bytes: &[u8]) -> Result<(Body, Body), JsonError> {
+fn thought_and_body(item: &Item, bytes: &[u8]) -> Result<(Body, Body)> {
     let (mut thought, mut body) = (Body::default(), Body::default());
     let mut cursor = Cursor::new(bytes);
     if cursor.peek() != Some(b'{') {
@@ -117,7 +117,7 @@ fn read_member(
     key: &[u8],
     body: &mut Body,
     depth: usize,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     match (item.kind, key) {
         (
             Kind::Call | Kind::HostedCall | Kind::ApprovalRequest,
@@ -160,12 +160,7 @@ fn is_envelope(item: &Item, kind: Kind, key: &[u8]) -> bool {
         || of_codec.iter().any(|name| name.as_bytes() == key)
 }
 
-fn read_arguments(
-    item: &Item,
-    cursor: &mut Cursor<'_>,
-    key: &[u8],
-    body: &mut Body,
-) -> Result<(), JsonError> {
+fn read_arguments(item: &Item, cursor: &mut Cursor<'_>, key: &[u8], body: &mut Body) -> Result<()> {
     let is_string = cursor.peek() == Some(b'"');
     let range = cursor.skip()?;
     let raw = &cursor.bytes()[range.clone()];
@@ -185,7 +180,7 @@ fn read_arguments(
 const ANSWERS: &[&[u8]] = &[b"output", b"error", b"result", b"content"];
 
 /// Adds what a tool answered: the text where the object holds nothing else, or else the object.
-fn collect_response(cursor: &mut Cursor<'_>, body: &mut Body) -> Result<(), JsonError> {
+fn collect_response(cursor: &mut Cursor<'_>, body: &mut Body) -> Result<()> {
     let start = cursor.position();
     let (mut only, mut members) = (None, 0);
     cursor.object(|cursor, key| {
@@ -203,7 +198,7 @@ fn collect_response(cursor: &mut Cursor<'_>, body: &mut Body) -> Result<(), Json
 }
 
 /// Adds the text of a value: strings as they are, parts by their text, other values as JSON.
-fn collect_text(cursor: &mut Cursor<'_>, body: &mut Body) -> Result<(), JsonError> {
+fn collect_text(cursor: &mut Cursor<'_>, body: &mut Body) -> Result<()> {
     collect_within(cursor, body, 0)
 }
 
@@ -211,7 +206,7 @@ fn collect_text(cursor: &mut Cursor<'_>, body: &mut Body) -> Result<(), JsonErro
 /// can exhaust the stack.
 const LISTS: usize = 8;
 
-fn collect_within(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Result<(), JsonError> {
+fn collect_within(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Result<()> {
     match cursor.peek() {
         Some(b'"') => {
             let at = cursor.skip()?;
@@ -233,7 +228,7 @@ fn collect_within(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Res
 }
 
 /// One part of a content list.
-fn collect_part(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Result<(), JsonError> {
+fn collect_part(cursor: &mut Cursor<'_>, body: &mut Body, lists: usize) -> Result<()> {
     if cursor.peek() != Some(b'{') {
         return collect_within(cursor, body, lists);
     }

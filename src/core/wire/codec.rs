@@ -9,7 +9,7 @@ use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::quoted;
 use super::stream::{Decoder, EventSummary};
 use super::turn::{Element, Part, Role, ToolCall};
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::ledger::Usage;
 use crate::session::{Fragment, Item, Kind, MessageRole, OutputSchema, Patch};
 use serde::de::IgnoredAny;
@@ -53,12 +53,7 @@ pub trait Codec: Sync {
     // The elements of a history.
 
     /// Reads one element of the list that holds a history.
-    fn read_element(
-        &self,
-        cursor: &mut Cursor<'_>,
-        base: u64,
-        out: &mut Fragment,
-    ) -> Result<(), JsonError>;
+    fn read_element(&self, cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()>;
 
     /// What is wrong with the shape of an item that was marked when it was read.
     fn fault(&self, item: &Item, bytes: &[u8]) -> Option<ShapeFault>;
@@ -90,8 +85,15 @@ pub trait Codec: Sync {
         false
     }
 
+    /// A part as a block of a message, in dialects of blocks.
+    fn block(&self, part: &Part) -> String {
+        self.text_block(part.text().unwrap_or_default())
+    }
+
     /// The elements of a history that say this; in a dialect of blocks the blocks of one message.
-    fn write_element(&self, element: &Element) -> Vec<String>;
+    fn write_element(&self, element: &Element) -> Vec<String> {
+        element.parts.iter().map(|part| self.block(part)).collect()
+    }
 
     /// A message with one text, as the provider takes it for input.
     fn message(&self, role: MessageRole, text: &str) -> String {
@@ -119,15 +121,28 @@ pub trait Codec: Sync {
         is_error: bool,
     ) -> Option<String>;
 
-    /// Makes calls of the part of an item's text at `at`; `left` is the rest of that text, empty where it was
+    /// Makes calls of the part of an item's text at that place; `left` is the rest of that text, empty where it was
     /// calls and nothing else.
     fn insert_calls(
         &self,
         bytes: &[u8],
-        at: Range<usize>,
+        _at: Range<usize>,
         calls: &[ToolCall],
         left: &str,
-    ) -> Result<InsertedCalls, JsonError>;
+    ) -> Result<InsertedCalls> {
+        let text = (!left.is_empty()).then(|| self.text_block(left));
+        let calls = calls.iter().cloned().map(Part::Call);
+        let calls = calls.map(|call| self.block(&call));
+        let blocks = text.into_iter().chain(calls).collect::<Vec<_>>().join(",");
+        let is_bare = bytes.first() == Some(&b'"');
+        Ok(InsertedCalls::whole(
+            bytes,
+            match is_bare {
+                true => format!("[{blocks}]"),
+                false => blocks,
+            },
+        ))
+    }
 
     /// The members of an item one of which is an object that holds what the item says; none where the item itself
     /// does.
@@ -136,10 +151,12 @@ pub trait Codec: Sync {
     }
 
     /// The member of an item that holds its call id, and whether that is one of its envelope.
-    fn call_id_key(&self, item: &Item, bytes: &[u8]) -> Result<(&'static str, bool), JsonError>;
+    fn call_id_key(&self, item: &Item, bytes: &[u8]) -> Result<(&'static str, bool)>;
 
     /// The member that holds the arguments of a call, or the free-form input of a custom one.
-    fn arguments_key(&self, is_custom: bool) -> &'static str;
+    fn arguments_key(&self, is_custom: bool) -> &'static str {
+        if is_custom { "input" } else { "arguments" }
+    }
 
     /// The members that change where an output gets another text, each with its value; empty where an output of
     /// this type has no text.
@@ -149,7 +166,7 @@ pub trait Codec: Sync {
         bytes: &[u8],
         text: &str,
         is_error: bool,
-    ) -> Result<Vec<(&'static str, String)>, JsonError>;
+    ) -> Result<Vec<(&'static str, String)>>;
 
     // Requests.
 
@@ -172,7 +189,7 @@ pub trait Codec: Sync {
         _head: &mut RequestHead,
         _cursor: &mut Cursor<'_>,
         _key: &[u8],
-    ) -> Result<(), JsonError> {
+    ) -> Result<()> {
         Ok(())
     }
 
@@ -184,7 +201,7 @@ pub trait Codec: Sync {
         _cursor: &mut Cursor<'_>,
         _base: u64,
         _out: &mut Fragment,
-    ) -> Result<bool, JsonError> {
+    ) -> Result<bool> {
         Ok(false)
     }
 
@@ -192,12 +209,7 @@ pub trait Codec: Sync {
 
     /// Reads the value of [`Facts::reply_key`] in a file; of several replies the first one, since no history holds
     /// the others.
-    fn read_reply(
-        &self,
-        _cursor: &mut Cursor<'_>,
-        _base: u64,
-        _out: &mut Fragment,
-    ) -> Result<(), JsonError> {
+    fn read_reply(&self, _cursor: &mut Cursor<'_>, _base: u64, _out: &mut Fragment) -> Result<()> {
         Ok(())
     }
 
@@ -287,7 +299,7 @@ pub trait Codec: Sync {
     fn text_of<'e>(&self, event: &'e Value) -> TextDelta<'e>;
 
     /// What an event means to whoever holds calls back.
-    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>, JsonError>;
+    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>>;
 
     /// Takes the pieces of calls out of an event that may hold more. Gives whether it may.
     fn drops_calls(&self, _event: &mut Value) -> bool {
@@ -305,7 +317,7 @@ pub(crate) fn read_first(
     cursor: &mut Cursor<'_>,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     let mut is_first = true;
     cursor.array(|cursor| {
         if !std::mem::replace(&mut is_first, false) {
@@ -331,27 +343,6 @@ pub(crate) fn schema_name(output: &OutputSchema) -> &str {
 /// A word of the dialect with what it is.
 pub(crate) fn named(what: &str, word: &[u8]) -> String {
     format!("{what} \"{}\"", display_text(word))
-}
-
-/// [`Codec::insert_calls`] where text and calls are blocks of one message.
-pub(crate) fn blocks_with_calls(
-    codec: &dyn Codec,
-    bytes: &[u8],
-    calls: &[ToolCall],
-    left: &str,
-) -> InsertedCalls {
-    let text = (!left.is_empty()).then(|| codec.text_block(left));
-    let calls = calls.iter().cloned().map(Part::Call).collect();
-    let calls = codec.write_element(&Element::new(Role::Model, calls));
-    let blocks = text.into_iter().chain(calls).collect::<Vec<_>>().join(",");
-    let is_bare = bytes.first() == Some(&b'"');
-    InsertedCalls::whole(
-        bytes,
-        match is_bare {
-            true => format!("[{blocks}]"),
-            false => blocks,
-        },
-    )
 }
 
 pub(crate) fn text_block(text: &str) -> String {

@@ -3,7 +3,7 @@
 
 use super::body::body_of;
 use super::turn::Part;
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::{Item, Kind};
 
 /// The content of a message, of an output or of reasoning.
@@ -24,7 +24,7 @@ pub struct Content {
 
 impl Content {
     /// Reads the content of an item from its bytes.
-    pub fn of(item: &Item, bytes: &[u8]) -> Result<Self, JsonError> {
+    pub fn of(item: &Item, bytes: &[u8]) -> Result<Self> {
         let mut content = Self::default();
         let mut cursor = Cursor::new(bytes);
         if cursor.peek() != Some(b'{') {
@@ -86,7 +86,7 @@ impl Content {
         Ok(content)
     }
 
-    fn read_reasoning(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+    fn read_reasoning(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         if cursor.peek() != Some(b'"') {
             self.has_reasoning |= !matches!(cursor.raw()?, b"null" | b"[]");
             return Ok(());
@@ -100,14 +100,14 @@ impl Content {
     }
 
     /// A string, a list of parts, one part, or another value, which is shown as its JSON.
-    fn value(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+    fn value(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         match cursor.peek() {
             Some(b'[') => cursor.array(|cursor| self.part(cursor)).map(|_| ()),
             _ => self.part(cursor),
         }
     }
 
-    fn part(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+    fn part(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         match cursor.peek() {
             Some(b'"') => self.parts.push(Part::Text(text(cursor)?)),
             Some(b'{') => {
@@ -143,7 +143,7 @@ struct Found {
 }
 
 impl Found {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, JsonError> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         let mut found = Self::default();
         cursor.object(|cursor, key| {
             match key {
@@ -191,7 +191,7 @@ fn json(raw: &[u8]) -> Part {
 }
 
 /// `image_url` of Responses is the URL, that of Chat an object with it.
-fn image_url(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
+fn image_url(cursor: &mut Cursor<'_>) -> Result<Option<String>> {
     if cursor.peek() == Some(b'"') {
         return text(cursor).map(Some);
     }
@@ -207,7 +207,7 @@ fn image_url(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
 
 /// `inlineData: {mimeType, data}` and `fileData: {fileUri}` of Gemini, `source` of Anthropic: `{type: base64,
 /// media_type, data}` or `{type: url, url}`; files stand at the provider.
-fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
+fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>> {
     let (mut url, mut media_type, mut data) = (None, None, None);
     cursor.object(|cursor, key| {
         match key {
@@ -223,7 +223,7 @@ fn image_source(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
 }
 
 /// `image` of Bedrock: `{format, source: {bytes}}`, or `{s3Location: {uri}}` for its source.
-fn image_block(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
+fn image_block(cursor: &mut Cursor<'_>) -> Result<Option<String>> {
     let (mut url, mut format, mut data) = (None, String::new(), None);
     cursor.object(|cursor, key| match key {
         b"format" => {
@@ -252,7 +252,7 @@ fn image_block(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
     Ok(url.or_else(|| data.map(|data| format!("data:image/{format};base64,{data}"))))
 }
 
-fn text(cursor: &mut Cursor<'_>) -> Result<String, JsonError> {
+fn text(cursor: &mut Cursor<'_>) -> Result<String> {
     let inside = cursor.string()?.unwrap_or_default();
     Ok(display_text(inside).into_owned())
 }

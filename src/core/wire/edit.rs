@@ -3,7 +3,7 @@
 
 use super::body::body_of;
 use super::object::{Object, members_at, quoted};
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::{CallId, Dialect, Family, Fragment, Item, Kind, Patch};
 use std::ops::Range;
 
@@ -87,7 +87,7 @@ pub fn without_calls(dialect: Dialect, element: &str, gone: &[usize]) -> Option<
 
 /// Gives an item another call id: calls and outputs in every spelling. `bytes` are those of the item; `id` is
 /// the new id as text. It replaces the id that was read, which some formats have in a member of their own.
-pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>, JsonError> {
+pub fn set_call_id(item: &Item, bytes: &[u8], id: &str) -> Result<Vec<Patch>> {
     let id = quoted(id);
     let at = item.call_id.offset as usize;
     let read = at..at + item.call_id.length as usize;
@@ -119,7 +119,7 @@ pub fn with_plain_call_id(item: &Item, mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Sets the member that holds the call id in the dialect; `id` is JSON.
-fn set_at_key(item: &Item, bytes: &[u8], id: &str) -> Result<Patch, JsonError> {
+fn set_at_key(item: &Item, bytes: &[u8], id: &str) -> Result<Patch> {
     let (key, is_within) = match item.codec() {
         Some(codec) => codec.call_id_key(item, bytes)?,
         None => ("call_id", false),
@@ -132,7 +132,7 @@ fn set_at_key(item: &Item, bytes: &[u8], id: &str) -> Result<Patch, JsonError> {
 }
 
 /// The member of an item that holds its call id.
-pub fn call_id_key(item: &Item, bytes: &[u8]) -> Result<&'static str, JsonError> {
+pub fn call_id_key(item: &Item, bytes: &[u8]) -> Result<&'static str> {
     let key = item.codec().map(|codec| codec.call_id_key(item, bytes));
     key.map_or(Ok("call_id"), |key| key.map(|(key, _)| key))
 }
@@ -144,7 +144,7 @@ pub fn replace_output(
     bytes: &[u8],
     text: &str,
     is_error: bool,
-) -> Result<Option<Vec<Patch>>, JsonError> {
+) -> Result<Option<Vec<Patch>>> {
     let Some(codec) = item.codec() else {
         return Ok(None);
     };
@@ -180,7 +180,7 @@ pub fn draft_output(
 
 /// Gives a call another name. An item of Responses holds the namespace of `namespace.name` in a member of its
 /// own, and no such member where the name has none; elsewhere the name is as it is.
-pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, JsonError> {
+pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>> {
     let holder = holder_of(item, bytes)?;
     let has_namespaces = item.facts().is_some_and(|facts| facts.namespaces);
     let qualified = name.rsplit_once('.').filter(|_| has_namespaces);
@@ -203,7 +203,7 @@ pub fn rename(item: &Item, bytes: &[u8], name: &str) -> Result<Vec<Patch>, JsonE
 
 /// Gives a call other arguments; `json` is their JSON (or the free-form input of a custom tool). OpenAI holds
 /// them as text, Anthropic as a value.
-pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch, JsonError> {
+pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch> {
     let is_custom = item.family == Family::Custom;
     let is_text = item.facts().is_some_and(|facts| !facts.object_arguments);
     let with = match is_text || is_custom {
@@ -220,7 +220,7 @@ pub fn replace_arguments(item: &Item, bytes: &[u8], json: &str) -> Result<Patch,
 }
 
 /// Where the object is that holds name and arguments: the envelope in an item, or the item itself.
-fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize, JsonError> {
+fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize> {
     let envelopes = item.codec().map(|codec| codec.envelopes(item.kind));
     let mut inner = None;
     for envelope in envelopes.unwrap_or_default() {
@@ -232,13 +232,13 @@ fn holder_of(item: &Item, bytes: &[u8]) -> Result<usize, JsonError> {
 }
 
 /// Whether an object has a member of this name.
-pub(crate) fn has_member(bytes: &[u8], key: &[u8]) -> Result<bool, JsonError> {
+pub(crate) fn has_member(bytes: &[u8], key: &[u8]) -> Result<bool> {
     value_of(bytes, 0, key).map(|found| found.is_some())
 }
 
 /// Where the value of a member is, in the object at `at`. Of a key that occurs twice the last one counts,
 /// as for most readers.
-fn value_of(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>, JsonError> {
+fn value_of(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize>>> {
     let mut members = members_at(bytes, at)?.into_iter().rev();
     let found = members.find(|member| member.key == wanted);
     Ok(found.map(|member| member.value))
@@ -246,7 +246,7 @@ fn value_of(bytes: &[u8], at: usize, wanted: &[u8]) -> Result<Option<Range<usize
 
 /// Takes a member out of the object at `at`, with the comma that parts it from its neighbour; `None`
 /// where there is none.
-fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, JsonError> {
+fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>> {
     let Some(value) = value_of(bytes, at, key.as_bytes())? else {
         return Ok(None);
     };
@@ -280,7 +280,7 @@ fn remove_member(bytes: &[u8], at: usize, key: &str) -> Result<Option<Patch>, Js
 }
 
 /// Sets a member of the object at `at`: in its place, or before the first member.
-pub fn set_member(bytes: &[u8], at: usize, key: &str, value: &str) -> Result<Patch, JsonError> {
+pub fn set_member(bytes: &[u8], at: usize, key: &str, value: &str) -> Result<Patch> {
     if let Some(at) = value_of(bytes, at, key.as_bytes())? {
         let with = value.as_bytes().to_vec();
         return Ok(Patch { at, with });
@@ -297,7 +297,7 @@ pub fn set_member(bytes: &[u8], at: usize, key: &str, value: &str) -> Result<Pat
 }
 
 /// The texts of a message of the model, each with the place of its string in the bytes of the item.
-pub fn texts_of(bytes: &[u8]) -> Result<Vec<(Range<usize>, String)>, JsonError> {
+pub fn texts_of(bytes: &[u8]) -> Result<Vec<(Range<usize>, String)>> {
     let mut cursor = Cursor::new(bytes);
     let mut found = Vec::new();
     match cursor.peek() {
@@ -325,7 +325,7 @@ pub fn texts_of(bytes: &[u8]) -> Result<Vec<(Range<usize>, String)>, JsonError> 
     Ok(found)
 }
 
-fn take(cursor: &mut Cursor<'_>, found: &mut Vec<(Range<usize>, String)>) -> Result<(), JsonError> {
+fn take(cursor: &mut Cursor<'_>, found: &mut Vec<(Range<usize>, String)>) -> Result<()> {
     let start = cursor.position();
     if let Some(inside) = cursor.string()? {
         found.push((start..cursor.position(), display_text(inside).into_owned()));

@@ -1,7 +1,7 @@
 //! The members of one JSON object that show what it is, in whatever dialect: read in one walk, decided on
 //! afterwards. One list for all dialects, since the dialect of a file is often known only from them.
 
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{CallId, Kind, Span};
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Walks the object at the cursor. A value that is not an object gives no fields but its range.
-    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
+    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self> {
         let mut fields = Self::default();
         cursor.peek();
         let start = cursor.position();
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    fn take(&mut self, cursor: &mut Cursor<'a>, key: &'a [u8]) -> Result<(), JsonError> {
+    fn take(&mut self, cursor: &mut Cursor<'a>, key: &'a [u8]) -> Result<()> {
         let (slot, name) = match key {
             b"type" => (&mut self.kind, "type"),
             b"role" => (&mut self.role, "role"),
@@ -145,7 +145,7 @@ pub(crate) fn role_kind(role: Option<&[u8]>) -> Kind {
 }
 
 #[inline]
-fn keep(slot: &mut Option<Range<usize>>, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+fn keep(slot: &mut Option<Range<usize>>, cursor: &mut Cursor<'_>) -> Result<()> {
     *slot = Some(cursor.skip()?);
     Ok(())
 }

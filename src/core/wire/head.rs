@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, ServerState};
 use super::route::route;
-use crate::json::{Cursor, JsonError, display_text, skip_value, skip_whitespace};
+use crate::json::{Cursor, Result, display_text, skip_value, skip_whitespace};
 use crate::session::Dialect;
 use serde_json::Value;
 use std::ops::Range;
@@ -137,12 +137,7 @@ impl RequestHead {
         (self.holders, self.lists) == (1, 1)
     }
 
-    fn member(
-        &mut self,
-        facts: &Facts,
-        cursor: &mut Cursor<'_>,
-        key: &[u8],
-    ) -> Result<(), JsonError> {
+    fn member(&mut self, facts: &Facts, cursor: &mut Cursor<'_>, key: &[u8]) -> Result<()> {
         if facts.holders.iter().any(|holder| holder.as_bytes() == key) {
             self.holders += 1;
             self.lists += u32::from(cursor.peek() == Some(b'['));
@@ -214,12 +209,12 @@ impl RequestHead {
     }
 
     /// Reads the list of the tools on offer.
-    pub(crate) fn read_tools(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+    pub(crate) fn read_tools(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         self.tools = Some(self.list_of_tools(cursor)?);
         Ok(())
     }
 
-    fn list_of_tools(&mut self, cursor: &mut Cursor<'_>) -> Result<Range<usize>, JsonError> {
+    fn list_of_tools(&mut self, cursor: &mut Cursor<'_>) -> Result<Range<usize>> {
         cursor.peek();
         let list = cursor.skip()?;
         self.has_tools = !matches!(within(&cursor.bytes()[list.clone()]), [] | b"null");
@@ -227,7 +222,7 @@ impl RequestHead {
     }
 
     /// Reads `conversation`: an id, or an object that has one.
-    fn read_conversation(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+    fn read_conversation(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let start = cursor.position();
         let value = cursor.raw()?;
         self.has_server_state |= !matches!(value, b"null" | b"\"\"");
@@ -246,7 +241,7 @@ impl RequestHead {
     }
 
     /// Reads the format of the final output.
-    fn read_format(&mut self, cursor: &mut Cursor<'_>) -> Result<(), JsonError> {
+    fn read_format(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let mut schema = None;
         cursor.object(|cursor, key| {
             match key {
@@ -274,7 +269,7 @@ impl RequestHead {
 }
 
 /// An id; `None` where there is none.
-fn id_at(cursor: &mut Cursor<'_>) -> Result<Option<String>, JsonError> {
+fn id_at(cursor: &mut Cursor<'_>) -> Result<Option<String>> {
     let id = cursor.string()?.map(|id| display_text(id).into_owned());
     Ok(id.filter(|id| !id.is_empty()))
 }

@@ -6,7 +6,7 @@
 
 use super::edit::{call_id, items_of};
 use super::object::members_at;
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, JsonError, Result, display_text};
 use crate::session::{Dialect, Kind};
 
 /// Why nothing of a reply can stand in a history.
@@ -65,10 +65,7 @@ pub(crate) fn list_of<'a>(reply: &'a str, key: &'static str) -> Result<&'a str, 
 
 /// An object without some of its members; byte for byte itself where none goes. A value that is not an object
 /// stays as it is.
-pub(crate) fn without(
-    object: &str,
-    mut goes: impl FnMut(&str, &str) -> bool,
-) -> Result<String, JsonError> {
+pub(crate) fn without(object: &str, mut goes: impl FnMut(&str, &str) -> bool) -> Result<String> {
     let members = members_at(object.as_bytes(), 0)?;
     let count = members.len();
     let members = members.into_iter().map(|member| {

@@ -1,6 +1,6 @@
 //! JSON objects that are changed member by member; what is not changed keeps its spelling.
 
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ impl Member<'_> {
 }
 
 /// The members of the object at a place; none where it is another value.
-pub fn members_at(bytes: &[u8], at: usize) -> Result<Vec<Member<'_>>, JsonError> {
+pub fn members_at(bytes: &[u8], at: usize) -> Result<Vec<Member<'_>>> {
     let mut members = Vec::new();
     Cursor::at(bytes, at).object(|cursor, key| {
         // The key is a part of the text, so that the distance of their addresses is its place in it.

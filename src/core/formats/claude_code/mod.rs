@@ -12,7 +12,7 @@ mod graph;
 mod tests;
 
 use super::{Document, Format, Reading, Records, Sample};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Span};
 use crate::wire::anthropic;
 
@@ -67,7 +67,7 @@ struct Entry<'a> {
     denied: bool,
 }
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let first = out.items.len();
     let start = cursor.position();
     let mut entry = Entry::default();
@@ -97,7 +97,7 @@ fn read_member<'a>(
     base: u64,
     entry: &mut Entry<'a>,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     let flags = &mut entry.link.flags;
     match key {
         b"type" => entry.kind = cursor.string()?,

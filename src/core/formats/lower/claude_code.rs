@@ -152,10 +152,10 @@ impl AddedLines {
             return Ok(false);
         };
         let base = ground.record_span(record).unwrap_or_default().start;
-        out.push(Splice {
-            at: Span::within(base, at),
-            with: Value::from(new).to_string().into_bytes(),
-        });
+        out.push(Splice::new(
+            Span::within(base, at),
+            Value::from(new).to_string().into_bytes(),
+        ));
         Ok(true)
     }
 }
@@ -302,10 +302,10 @@ pub(super) fn join_broken(
             .record_span(crate::session::index_number(broken))
             .unwrap_or_default()
             .start;
-        out.push(Splice {
-            at: Span::within(base, at),
-            with: quoted(&before.id).into_bytes(),
-        });
+        out.push(Splice::new(
+            Span::within(base, at),
+            quoted(&before.id).into_bytes(),
+        ));
     }
     Ok(())
 }

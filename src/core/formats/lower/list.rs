@@ -120,18 +120,12 @@ impl<'a> Elements<'a> {
 
     fn before(&self, span: Span) -> Result<Vec<u8>, CannotWrite> {
         let start = span.start.saturating_sub(LOOK);
-        Ok(self.source.read(Span {
-            start,
-            end: span.start,
-        })?)
+        Ok(self.source.read(Span::new(start, span.start))?)
     }
 
     fn tail(&self, span: Span) -> Result<Vec<u8>, CannotWrite> {
         let end = self.source.len().min(span.end + LOOK);
-        Ok(self.source.read(Span {
-            start: span.end,
-            end,
-        })?)
+        Ok(self.source.read(Span::new(span.end, end))?)
     }
 
     /// Whether nothing but white space and a comma is between an element and the next: they
@@ -140,10 +134,7 @@ impl<'a> Elements<'a> {
         let (Some(here), Some(next)) = (self.span(index), self.span(index + 1)) else {
             return false;
         };
-        let between = Span {
-            start: here.end,
-            end: next.start,
-        };
+        let between = Span::new(here.end, next.start);
         next.start >= here.end
             && between.len() <= LOOK
             && self
@@ -217,10 +208,7 @@ impl<'a> Elements<'a> {
         let (Some(from), Some(to)) = (self.span(first), self.span(last)) else {
             return Ok(());
         };
-        let at = Span {
-            start: from.start,
-            end: to.end,
-        };
+        let at = Span::new(from.start, to.end);
         let is_comma = self.separator(first)? == Separator::Comma;
         if !put.is_empty() {
             let separator = if is_comma {
@@ -228,10 +216,7 @@ impl<'a> Elements<'a> {
             } else {
                 self.line_end(from)?.to_owned()
             };
-            out.push(Splice {
-                at,
-                with: put.join(&separator).into_bytes(),
-            });
+            out.push(Splice::new(at, put.join(&separator).into_bytes()));
             return Ok(());
         }
         let before = first
@@ -239,21 +224,15 @@ impl<'a> Elements<'a> {
             .filter(|before| self.adjoin(*before))
             .and_then(|before| self.span(before));
         let at = match (is_comma, before) {
-            (true, Some(before)) => Span {
-                start: before.end,
-                end: to.end,
-            },
-            (true, None) if self.adjoin(last) => Span {
-                start: from.start,
-                end: self.span(last + 1).map_or(to.end, |next| next.start),
-            },
+            (true, Some(before)) => Span::new(before.end, to.end),
+            (true, None) if self.adjoin(last) => Span::new(
+                from.start,
+                self.span(last + 1).map_or(to.end, |next| next.start),
+            ),
             (true, None) => at,
             (false, _) => self.whole_lines(at)?,
         };
-        out.push(Splice {
-            at,
-            with: Vec::new(),
-        });
+        out.push(Splice::new(at, Vec::new()));
         Ok(())
     }
 
@@ -266,10 +245,7 @@ impl<'a> Elements<'a> {
             .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
             .count();
         if tail.get(blank) == Some(&b'\n') {
-            return Ok(Span {
-                start: at.start,
-                end: at.end + blank as u64 + 1,
-            });
+            return Ok(Span::new(at.start, at.end + blank as u64 + 1));
         }
         if tail.len() > blank {
             return Ok(at);
@@ -278,16 +254,13 @@ impl<'a> Elements<'a> {
         let kept = before.strip_suffix(b"\n").map_or(before.len(), |rest| {
             rest.strip_suffix(b"\r").unwrap_or(rest).len()
         });
-        Ok(Span {
-            start: at.start - (before.len() - kept) as u64,
-            end: at.end + blank as u64,
-        })
+        Ok(Span::new(
+            at.start - (before.len() - kept) as u64,
+            at.end + blank as u64,
+        ))
     }
 }
 
 pub(super) fn insertion(at: u64, text: String) -> Splice {
-    Splice {
-        at: Span { start: at, end: at },
-        with: text.into_bytes(),
-    }
+    Splice::new(Span { start: at, end: at }, text.into_bytes())
 }

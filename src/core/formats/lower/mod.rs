@@ -227,10 +227,7 @@ impl Lowering<'_> {
         let (Some(codec), Some(seat)) = (codec, place.part) else {
             let with =
                 new_message(self.ground.session, &item, MessageRole::User, text).into_bytes();
-            self.splices.push(Splice {
-                at: place.unit,
-                with,
-            });
+            self.splices.push(Splice::new(place.unit, with));
             return Ok(());
         };
         // Text goes after the last result of the message: results stand first.
@@ -241,10 +238,9 @@ impl Lowering<'_> {
             .filter(|(_, next)| next.kind == Kind::Output);
         let block = codec.text_block(text);
         match results.last() {
-            None => self.splices.push(Splice {
-                at: seat.span,
-                with: block.into_bytes(),
-            }),
+            None => self
+                .splices
+                .push(Splice::new(seat.span, block.into_bytes())),
             Some((last, _)) => {
                 self.dropped.insert(index);
                 self.reply = None;
@@ -303,14 +299,8 @@ impl Lowering<'_> {
             return Ok(unit);
         }
         let source = &self.ground.session.source;
-        let head = source.read(Span {
-            start: span.start,
-            end: place.unit.start,
-        })?;
-        let tail = source.read(Span {
-            start: place.unit.end,
-            end: span.end,
-        })?;
+        let head = source.read(Span::new(span.start, place.unit.start))?;
+        let tail = source.read(Span::new(place.unit.end, span.end))?;
         let [head, tail] = [head, tail].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         Ok(format!("{head}{unit}{tail}"))
     }
@@ -421,35 +411,20 @@ impl Lowering<'_> {
         if text.first() != Some(&b'"') {
             return Err(CannotWrite::NoPlace(index));
         }
-        let opening = Span {
-            start: item.span.start,
-            end: item.span.start,
-        };
-        let closing = Span {
-            start: item.span.end,
-            end: item.span.end,
-        };
+        let opening = Span::new(item.span.start, item.span.start);
+        let closing = Span::new(item.span.end, item.span.end);
         let is_open = self.splices.iter().any(|splice| splice.at == closing);
         let open = if is_open {
             format!("{block},")
         } else {
-            self.splices.push(Splice {
-                at: closing,
-                with: b"}]".to_vec(),
-            });
+            self.splices.push(Splice::new(closing, b"}]".to_vec()));
             format!("[{block},")
         };
         // Each further block goes in front of the text block, which is opened by the last splice at this place.
         self.splices
             .retain(|splice| splice.at != opening || splice.with != TEXT_OPENS);
-        self.splices.push(Splice {
-            at: opening,
-            with: open.into_bytes(),
-        });
-        self.splices.push(Splice {
-            at: opening,
-            with: TEXT_OPENS.to_vec(),
-        });
+        self.splices.push(Splice::new(opening, open.into_bytes()));
+        self.splices.push(Splice::new(opening, TEXT_OPENS.to_vec()));
         Ok(())
     }
 }
@@ -605,9 +580,8 @@ fn drop_from_message(
             text_goes = true;
         }
     }
-    let splice = |range: Range<usize>, with: &str| Splice {
-        at: Span::within(base, range),
-        with: with.as_bytes().to_vec(),
+    let splice = |range: Range<usize>, with: &str| {
+        Splice::new(Span::within(base, range), with.as_bytes().to_vec())
     };
     let members = members_at(&bytes, unit)?;
     if text_goes && let Some(content) = members.iter().find(|member| member.key == b"content") {
@@ -804,9 +778,8 @@ fn check_object(text: &str) -> Result<(), CannotWrite> {
     let bytes = text.as_bytes();
     let mut cursor = Cursor::new(bytes);
     let opens = cursor.peek();
-    let fault = |at, found: Option<u8>| JsonError {
-        at,
-        kind: found.map_or(JsonErrorKind::End, JsonErrorKind::Byte),
+    let fault = |at, found: Option<u8>| {
+        JsonError::new(at, found.map_or(JsonErrorKind::End, JsonErrorKind::Byte))
     };
     if opens != Some(b'{') {
         return Err(fault(cursor.position(), opens).into());

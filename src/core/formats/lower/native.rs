@@ -11,7 +11,7 @@ use super::list::{ListEdits, splice_list};
 use super::place::{CannotWrite, Ground, List};
 use crate::formats::sample::{Layout, Sample};
 use crate::formats::transcript::read_values;
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Edit, Kind, Patch, Record, Session, Source, Span, Splice, index_number};
 use crate::wire::write::edit::{elements, with_value};
 use crate::wire::write::{Object, members_at, quoted, text_of};
@@ -246,10 +246,7 @@ struct Records {
 
 impl Records {
     fn of(native: &NativeEdits, file: &dyn Source) -> Result<Self, CannotWrite> {
-        let bytes = file.read(Span {
-            start: 0,
-            end: file.len(),
-        })?;
+        let bytes = file.read(Span::new(0, file.len()))?;
         let sample = Sample::new(&bytes, true);
         let document = std::str::from_utf8(&bytes[sample.skipped..]).unwrap_or_default();
         let list = || native.lists.iter().find_map(|keys| at(document, keys));
@@ -627,10 +624,9 @@ impl NativeLowering<'_> {
         let start = self.span_of(found.record).start;
         let part = self.native.write.text_part(text);
         let splice = match (found.element, part) {
-            (Some(element), Some(part)) => Splice {
-                at: Span::within(start, element.range),
-                with: part.into_bytes(),
-            },
+            (Some(element), Some(part)) => {
+                Splice::new(Span::within(start, element.range), part.into_bytes())
+            }
             (element, _) => {
                 let record = self.text_of(found.record)?;
                 let is_entry = self.native.write.is_entry(&Object::read(&record));
@@ -638,10 +634,7 @@ impl NativeLowering<'_> {
                     return Err(CannotWrite::NoPlace(index));
                 }
                 let with = self.with_entry(&record, |entry| self.native.write.say(entry, text));
-                Splice {
-                    at: self.span_of(found.record),
-                    with: with.into_bytes(),
-                }
+                Splice::new(self.span_of(found.record), with.into_bytes())
             }
         };
         self.splices.push(splice);
@@ -766,10 +759,10 @@ impl NativeLowering<'_> {
         }
         for (found, json) in std::mem::take(&mut self.objects).into_values() {
             let base = self.span_of(found.record).start;
-            self.splices.push(Splice {
-                at: Span::within(base, found.object),
-                with: json.into_bytes(),
-            });
+            self.splices.push(Splice::new(
+                Span::within(base, found.object),
+                json.into_bytes(),
+            ));
         }
         let records = self.lists.get(&List::Records);
         let has_gone = records.is_some_and(|edits| edits.at.values().any(|edit| edit.is_dropped));
@@ -811,10 +804,10 @@ impl NativeLowering<'_> {
                     "" => "null".to_owned(),
                     parent => quoted(parent),
                 };
-                splices.push(Splice {
-                    at: Span::within(self.span_of(record).start, at),
-                    with: with.into_bytes(),
-                });
+                splices.push(Splice::new(
+                    Span::within(self.span_of(record).start, at),
+                    with.into_bytes(),
+                ));
             }
         }
         self.splices.extend(splices);
@@ -840,7 +833,7 @@ impl Search<'_> {
         element: Option<Element>,
         depth: usize,
         out: &mut Vec<Found>,
-    ) -> Result<(), JsonError> {
+    ) -> Result<()> {
         let opens = self.bytes.get(value.start);
         if depth == 0 || !matches!(opens, Some(b'{' | b'[')) {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Where an item is in its file: the message or item object it belongs to, and the list in which that
 //! object is one of many.
 
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, JsonError, Result};
 use crate::session::{Dialect, Family, Item, Kind, Session, SourceError, Span};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -422,7 +422,7 @@ impl Way {
         bytes: &[u8],
         mut value: Range<usize>,
         target: &Range<usize>,
-    ) -> Result<Vec<Step>, JsonError> {
+    ) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
         while value != *target {
             let depth = steps.len();
@@ -442,7 +442,7 @@ impl Way {
 }
 
 impl Level {
-    fn of(bytes: &[u8], container: Range<usize>) -> Result<Self, JsonError> {
+    fn of(bytes: &[u8], container: Range<usize>) -> Result<Self> {
         let mut parts = Vec::new();
         let mut cursor = Cursor::at(bytes, container.start);
         if bytes.get(container.start) == Some(&b'[') {

@@ -10,7 +10,7 @@
 //! headers, status, ...) are in `exchange::entry`, which writes them.
 
 use super::super::body;
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::{
     Dialect, ExchangeFacts, Fact, Flags, Fragment, Kind, RecordLink, RequestBase, Span,
 };
@@ -42,7 +42,7 @@ pub(in crate::formats) fn read(
     dialect: Dialect,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     let bytes = cursor.bytes();
     let members = walk(cursor)?;
     let has_body = members.request.is_some() || members.response.is_some();
@@ -114,7 +114,7 @@ fn push_error(reply: &Range<usize>, base: u64, out: &mut Fragment) {
     out.push(Kind::Notice, None, span).flags = Flags::ERROR;
 }
 
-fn walk(cursor: &mut Cursor<'_>) -> Result<Members, JsonError> {
+fn walk(cursor: &mut Cursor<'_>) -> Result<Members> {
     let (mut members, mut text) = (Members::default(), None);
     cursor.object(|cursor, key| {
         let opens = cursor.peek();
@@ -170,7 +170,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members, JsonError> {
 }
 
 /// What a request continues, and the list of its new elements; `None` where a member of it is absent.
-fn continued(cursor: &mut Cursor<'_>) -> Result<Option<(RequestBase, Range<usize>)>, JsonError> {
+fn continued(cursor: &mut Cursor<'_>) -> Result<Option<(RequestBase, Range<usize>)>> {
     let (mut exchange, mut before, mut after, mut elements) = (None, None, None, None);
     cursor.object(|cursor, key| {
         let slot = match (key, cursor.peek()) {
@@ -198,7 +198,7 @@ fn continued(cursor: &mut Cursor<'_>) -> Result<Option<(RequestBase, Range<usize
 
 /// The id that is under one of these names: a string, or the `id` or `previous_message_id` of an object.
 /// Keyed hash; 0 for none.
-fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64, JsonError> {
+fn id_in(bytes: &[u8], at: usize, names: &[&[u8]]) -> Result<u64> {
     let mut id = 0;
     Cursor::at(bytes, at).object(|cursor, key| {
         if !names.contains(&key) {
@@ -229,7 +229,7 @@ fn read_reply(
     is_incomplete: bool,
     base: u64,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     let first = out.items.len();
     if is_error(bytes, reply.start)? {
         push_error(reply, base, out);
@@ -249,7 +249,7 @@ fn read_reply(
 
 /// Whether an object is the body of an error and no reply: it has an `error`, and nothing of what
 /// replies are made of.
-fn is_error(bytes: &[u8], at: usize) -> Result<bool, JsonError> {
+fn is_error(bytes: &[u8], at: usize) -> Result<bool> {
     let (mut has_error, mut has_reply) = (false, false);
     Cursor::at(bytes, at).object(|cursor, key| {
         match key {

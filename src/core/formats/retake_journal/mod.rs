@@ -11,7 +11,7 @@
 
 use super::assemble::take_dialect_of_items;
 use super::{Contents, Format, Reading, Records, Sample, assemble_plain};
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Source, SourceError, Span,
 };
@@ -49,7 +49,7 @@ pub(super) const FORMAT: Format = Format {
     }),
 };
 
-fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let line = Line::walk(cursor)?;
     if line.is_header {
@@ -77,7 +77,7 @@ fn keep_damaged(base: u64, range: Range<usize>, out: &mut Fragment) {
     out.push(Kind::Unreadable, None, span).flags = Flags::ERROR;
 }
 
-fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let (bytes, start) = (cursor.bytes(), cursor.position());
     let (mut kind, mut dialect, mut label, mut item) = (None, None, None, None);
     cursor.object(|cursor, key| {
@@ -154,10 +154,10 @@ fn newer_version(
         ),
         _ => "a journal whose first line does not say its version".to_owned(),
     };
-    Ok(Some(Problem {
-        at: first.span.start,
-        kind: ProblemKind::Undecodable(reason),
-    }))
+    Ok(Some(Problem::new(
+        first.span.start,
+        ProblemKind::Undecodable(reason),
+    )))
 }
 
 /// Lines that were kept but cannot be trusted.
@@ -248,7 +248,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn walk(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
+    fn walk(cursor: &mut Cursor<'a>) -> Result<Self> {
         let mut line = Self::default();
         cursor.object(|cursor, key| {
             match key {

@@ -109,10 +109,7 @@ struct Suffix {
 impl AnchoredSplice {
     /// The splice as it was made.
     pub fn splice(&self) -> Splice {
-        Splice {
-            at: self.at,
-            with: self.with.to_vec(),
-        }
+        Splice::new(self.at, self.with.to_vec())
     }
 
     /// Where the splice was made, and the replacement.
@@ -168,10 +165,7 @@ pub fn anchor(
     let last = removing.max_by_key(|(_, splice)| splice.at.end);
     let rest = last.map(|(index, _)| index).filter(|_| cuts_the_rest);
     let anchored = |(index, Splice { at, with })| {
-        let tail = Span {
-            start: at.end,
-            end: source.len(),
-        };
+        let tail = Span::new(at.end, source.len());
         let suffix = || -> Result<_, SourceError> {
             Ok(Suffix {
                 length: tail.len(),
@@ -225,10 +219,7 @@ impl Extension {
     /// Where a place is now: what followed the records still follows them.
     fn moved(self, at: Span) -> Span {
         let by = if at.start >= self.from { self.by } else { 0 };
-        Span {
-            start: at.start.saturating_add(by),
-            end: at.end.saturating_add(by),
-        }
+        Span::new(at.start.saturating_add(by), at.end.saturating_add(by))
     }
 }
 
@@ -250,10 +241,7 @@ fn end_of_rest(
     let end = end
         .filter(|end| *end >= anchored.at.end)
         .ok_or(AnchorErrorKind::Shorter)?;
-    let tail = Span {
-        start: end,
-        end: length,
-    };
+    let tail = Span::new(end, length);
     if ContentDigest::of_span(source, tail)? != suffix.digest {
         return Err(AnchorErrorKind::Suffix);
     }
@@ -286,10 +274,7 @@ fn check(
 }
 
 fn before(at: Span) -> Span {
-    Span {
-        start: at.start.saturating_sub(BEFORE),
-        end: at.start,
-    }
+    Span::new(at.start.saturating_sub(BEFORE), at.start)
 }
 
 #[cfg(test)]
@@ -301,10 +286,7 @@ mod tests {
     fn splice(text: &str, what: &str, with: &str) -> Splice {
         let start = text.find(what).unwrap() as u64;
         let end = start + what.len() as u64;
-        Splice {
-            at: Span { start, end },
-            with: with.into(),
-        }
+        Splice::new(Span { start, end }, with.into())
     }
 
     fn source(text: &str) -> Vec<u8> {
@@ -313,10 +295,7 @@ mod tests {
 
     fn spliced(text: &str, splices: &[Splice]) -> String {
         let rope = Rope::new(Arc::new(source(text))).spliced(splices);
-        let all = Span {
-            start: 0,
-            end: rope.len(),
-        };
+        let all = Span::new(0, rope.len());
         String::from_utf8(rope.read(all).unwrap()).unwrap()
     }
 
@@ -325,10 +304,7 @@ mod tests {
         assert_eq!(ContentDigest::of(b"").to_string(), "cbf29ce484222325");
         assert_eq!(ContentDigest::of(b"foobar").to_string(), "85944171f73967e8");
         let long: Vec<u8> = (0..200_000_u32).map(|number| number as u8).collect();
-        let all = Span {
-            start: 0,
-            end: long.len() as u64,
-        };
+        let all = Span::new(0, long.len() as u64);
         assert_eq!(
             ContentDigest::of_span(&long, all),
             Ok(ContentDigest::of(&long))
@@ -338,10 +314,7 @@ mod tests {
     #[test]
     fn a_long_span_is_digested_at_both_ends() {
         let mut giant = vec![b'x'; 3 * 1024 * 1024];
-        let all = Span {
-            start: 0,
-            end: giant.len() as u64,
-        };
+        let all = Span::new(0, giant.len() as u64);
         let digest = ContentDigest::of_span(&giant, all).unwrap();
         for (place, counts) in [(9, true), (all.end as usize - 9, true), (1 << 20, false)] {
             giant[place] = b'y';
@@ -363,10 +336,7 @@ mod tests {
     #[test]
     fn a_cut_extends_to_the_new_end_and_keeps_the_closing_brackets() {
         let text = "{\"a\":[1,2,3]}";
-        let question = Splice {
-            at: Span { start: 11, end: 11 },
-            with: b",9".into(),
-        };
+        let question = Splice::new(Span { start: 11, end: 11 }, b",9".into());
         let splices = vec![splice(text, ",2,3", ""), question];
         let anchored = anchor(&source(text), splices, true).unwrap();
         assert!(anchored[0].cuts_the_rest() && !anchored[1].cuts_the_rest());
@@ -381,10 +351,7 @@ mod tests {
     fn a_place_beyond_the_end_of_the_file_is_an_error() {
         let text = "{\"a\":[1,2,3]}";
         let mut anchored = anchor(&source(text), vec![splice(text, ",2,3", "")], true).unwrap();
-        let at = Span {
-            start: u64::MAX,
-            end: u64::MAX,
-        };
+        let at = Span::new(u64::MAX, u64::MAX);
         anchored.push(AnchoredSplice {
             at,
             rest: None,

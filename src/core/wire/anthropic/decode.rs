@@ -1,6 +1,6 @@
 //! Streams of Anthropic Messages: blocks that start, grow by deltas and stop, inside a message that does the same.
 
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::wire::stream::{
     CallNumber, CallPart, Decoder, EventSummary, PartialCall, Reply, Step, append, input_of,
     is_early_word, object, text, typed, write_object,
@@ -230,7 +230,7 @@ impl AnthropicStream {
 }
 
 /// An event of Anthropic.
-pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, JsonError> {
+pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>> {
     let (event, bytes) = (typed(cursor)?, cursor.bytes());
     let mut look = EventSummary::default();
     let part = |is_call, ends| {
@@ -268,7 +268,7 @@ pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, 
 }
 
 /// Whether the change of a message (AnthropicStream) says that it was cut off or refused.
-fn stops_early(bytes: &[u8], delta: Option<Range<usize>>) -> Result<bool, JsonError> {
+fn stops_early(bytes: &[u8], delta: Option<Range<usize>>) -> Result<bool> {
     let Some(delta) = delta else {
         return Ok(false);
     };

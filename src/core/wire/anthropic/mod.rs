@@ -7,7 +7,7 @@ mod reply;
 
 use super::blocks;
 use super::chat;
-use super::codec::{Codec, InsertedCalls, TextDelta, blocks_with_calls, content, id_member};
+use super::codec::{Codec, TextDelta, content, id_member};
 use super::edit::has_member;
 use super::facts::{
     CallIds, Facts, Family as Wire, IdsNeeded, NameRules, OutputPlacement, Repeats, RequestUnit,
@@ -19,14 +19,13 @@ use super::history::{NoReply, list_of};
 use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::{Object, elements, list, quoted};
 use super::stream::{Decoder, EventSummary, input_of, text};
-use super::turn::{Element, Part, ToolCall, inline_data};
-use crate::json::{Cursor, JsonError};
+use super::turn::{Part, inline_data};
+use crate::json::{Cursor, Result};
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Family, Fragment, Item, Kind, MessageRole, OutputSchema, Span};
 use read::fault_of_block;
 pub use read::read_message;
 use serde_json::{Value, json};
-use std::ops::Range;
 
 pub(crate) const FACTS: Facts = Facts {
     dialect: Dialect::Anthropic,
@@ -126,12 +125,7 @@ impl Codec for Anthropic {
         &FACTS
     }
 
-    fn read_element(
-        &self,
-        cursor: &mut Cursor<'_>,
-        base: u64,
-        out: &mut Fragment,
-    ) -> Result<(), JsonError> {
+    fn read_element(&self, cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
         read_message(cursor, base, out).map(|_| ())
     }
 
@@ -151,8 +145,38 @@ impl Codec for Anthropic {
         }
     }
 
-    fn write_element(&self, element: &Element) -> Vec<String> {
-        element.parts.iter().map(|part| self.block(part)).collect()
+    fn block(&self, part: &Part) -> String {
+        match part {
+            Part::Image(url) => {
+                let source = match inline_data(url) {
+                    Some((media_type, data)) => format!(
+                        r#"{{"type":"base64","media_type":{},"data":{}}}"#,
+                        quoted(media_type),
+                        quoted(data)
+                    ),
+                    None => format!(r#"{{"type":"url","url":{}}}"#, quoted(url)),
+                };
+                format!(r#"{{"type":"image","source":{source}}}"#)
+            }
+            Part::Call(call) => {
+                let id = id_member("id", &call.id);
+                let (name, input) = (quoted(&call.name), call.input.as_object());
+                format!(r#"{{"type":"tool_use",{id}"name":{name},"input":{input}}}"#)
+            }
+            Part::Result(result) => {
+                let id = id_member("tool_use_id", &result.id);
+                let content = content(&result.content, |part| self.block(part));
+                // `content cannot be empty if is_error is true` (inspect_ai#169).
+                let mark = match result.is_error && !result.content.is_empty() {
+                    true => r#","is_error":true"#,
+                    false => "",
+                };
+                format!(r#"{{"type":"tool_result",{id}"content":{content}{mark}}}"#)
+            }
+            Part::Text(text) | Part::Refusal(text) | Part::Json(text) | Part::Other(text) => {
+                self.text_block(text)
+            }
+        }
     }
 
     /// A message with one text holds it as a string.
@@ -169,17 +193,7 @@ impl Codec for Anthropic {
         ))
     }
 
-    fn insert_calls(
-        &self,
-        bytes: &[u8],
-        _: Range<usize>,
-        calls: &[ToolCall],
-        left: &str,
-    ) -> Result<InsertedCalls, JsonError> {
-        Ok(blocks_with_calls(self, bytes, calls, left))
-    }
-
-    fn call_id_key(&self, item: &Item, _: &[u8]) -> Result<(&'static str, bool), JsonError> {
+    fn call_id_key(&self, item: &Item, _: &[u8]) -> Result<(&'static str, bool)> {
         let is_output = matches!(item.kind, Kind::Output | Kind::HostedOutput);
         Ok((if is_output { "tool_use_id" } else { "id" }, false))
     }
@@ -194,7 +208,7 @@ impl Codec for Anthropic {
         bytes: &[u8],
         text: &str,
         is_error: bool,
-    ) -> Result<Vec<(&'static str, String)>, JsonError> {
+    ) -> Result<Vec<(&'static str, String)>> {
         if output.family != Family::Function {
             return Ok(Vec::new());
         }
@@ -304,48 +318,12 @@ impl Codec for Anthropic {
         found
     }
 
-    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>, JsonError> {
+    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>> {
         decode::classify(event)
     }
 
     fn encode_stream(&self, rest: &StreamRest<'_>) -> Vec<NewEvent> {
         reply::stream(rest)
-    }
-}
-
-impl Anthropic {
-    fn block(&self, part: &Part) -> String {
-        match part {
-            Part::Image(url) => {
-                let source = match inline_data(url) {
-                    Some((media_type, data)) => format!(
-                        r#"{{"type":"base64","media_type":{},"data":{}}}"#,
-                        quoted(media_type),
-                        quoted(data)
-                    ),
-                    None => format!(r#"{{"type":"url","url":{}}}"#, quoted(url)),
-                };
-                format!(r#"{{"type":"image","source":{source}}}"#)
-            }
-            Part::Call(call) => {
-                let id = id_member("id", &call.id);
-                let (name, input) = (quoted(&call.name), call.input.as_object());
-                format!(r#"{{"type":"tool_use",{id}"name":{name},"input":{input}}}"#)
-            }
-            Part::Result(result) => {
-                let id = id_member("tool_use_id", &result.id);
-                let content = content(&result.content, |part| self.block(part));
-                // `content cannot be empty if is_error is true` (inspect_ai#169).
-                let mark = match result.is_error && !result.content.is_empty() {
-                    true => r#","is_error":true"#,
-                    false => "",
-                };
-                format!(r#"{{"type":"tool_result",{id}"content":{content}{mark}}}"#)
-            }
-            Part::Text(text) | Part::Refusal(text) | Part::Json(text) | Part::Other(text) => {
-                self.text_block(text)
-            }
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads messages of Anthropic, and tells which of their blocks the provider refuses.
 
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Dialect, Family, Flags, Fragment, Kind, NameId, Span};
 use crate::wire::blocks::{self, BlockMessage};
 use crate::wire::faults::{self, ShapeFault, first_byte, is_blank, is_empty_list, is_id_byte};
@@ -11,13 +11,13 @@ pub fn read_message<'a>(
     cursor: &mut Cursor<'a>,
     base: u64,
     out: &mut Fragment,
-) -> Result<BlockMessage<'a>, JsonError> {
+) -> Result<BlockMessage<'a>> {
     let list = (Dialect::Anthropic, &b"content"[..]);
     blocks::read_message(cursor, base, out, list, read_content, role_kind)
 }
 
 /// The content of a message: blocks, or a string, which means one text block.
-fn read_content(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<bool, JsonError> {
+fn read_content(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<bool> {
     if cursor.peek() != Some(b'[') {
         let range = cursor.skip()?;
         let is_blank = match &cursor.bytes()[range.clone()] {
@@ -37,7 +37,7 @@ fn read_content(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Resul
 }
 
 /// Reads one content block.
-fn read_block(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_block(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let bytes = cursor.bytes();
     let fields = Fields::read(cursor)?;
     let (kind, family) = classify(fields.kind.unwrap_or_default());

@@ -1,7 +1,7 @@
 //! Streams of OpenAI Chat Completions, and what the many servers make of its deltas: no index, no id, an id or a name
 //! in every piece, all indices 0, whole calls in one piece, arguments that are an object.
 
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::wire::stream::{
     CallPart, Decoder, EventSummary, PartialCall, Reply, Step, append, is_early_word, is_whole,
     text,
@@ -245,7 +245,7 @@ pub(crate) fn first_choice(event: &Value) -> Option<&Value> {
 }
 
 /// A chunk of Chat.
-pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, JsonError> {
+pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>> {
     let mut look = EventSummary::default();
     cursor.object(|cursor, key| {
         match key {
@@ -260,7 +260,7 @@ pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, 
     Ok(look)
 }
 
-fn choice(cursor: &mut Cursor<'_>, look: &mut EventSummary<'_>) -> Result<(), JsonError> {
+fn choice(cursor: &mut Cursor<'_>, look: &mut EventSummary<'_>) -> Result<()> {
     let (mut is_first, mut finishes, mut has_call) = (true, false, false);
     let (mut is_early, mut refuses) = (false, false);
     cursor.object(|cursor, key| {

@@ -20,7 +20,7 @@ use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::{Object, elements, list, quoted, suffix, text_of};
 use super::stream::{Decoder, EventSummary, text};
 use super::turn::{Element, Input, Part, Role, ToolCall};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Family, Fragment, Item, Kind, OutputSchema, Patch};
 use decode::first_choice;
@@ -139,12 +139,7 @@ impl Codec for Chat {
         &FACTS
     }
 
-    fn read_element(
-        &self,
-        cursor: &mut Cursor<'_>,
-        base: u64,
-        out: &mut Fragment,
-    ) -> Result<(), JsonError> {
+    fn read_element(&self, cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
         read_message(cursor, base, out)
     }
 
@@ -216,7 +211,7 @@ impl Codec for Chat {
         at: Range<usize>,
         calls: &[ToolCall],
         left: &str,
-    ) -> Result<InsertedCalls, JsonError> {
+    ) -> Result<InsertedCalls> {
         let is_whole_content = bytes[..at.start].trim_ascii_end().ends_with(b":");
         let text = match left {
             "" if is_whole_content => "null".to_owned(),
@@ -240,16 +235,9 @@ impl Codec for Chat {
         if kind == Kind::Call { of_call } else { &[] }
     }
 
-    fn call_id_key(&self, item: &Item, _: &[u8]) -> Result<(&'static str, bool), JsonError> {
+    fn call_id_key(&self, item: &Item, _: &[u8]) -> Result<(&'static str, bool)> {
         let is_output = item.kind == Kind::Output;
         Ok((if is_output { "tool_call_id" } else { "id" }, false))
-    }
-
-    fn arguments_key(&self, is_custom: bool) -> &'static str {
-        match is_custom {
-            true => "input",
-            false => "arguments",
-        }
     }
 
     fn output_members(
@@ -258,7 +246,7 @@ impl Codec for Chat {
         _: &[u8],
         text: &str,
         _: bool,
-    ) -> Result<Vec<(&'static str, String)>, JsonError> {
+    ) -> Result<Vec<(&'static str, String)>> {
         Ok(vec![("content", quoted(text))])
     }
 
@@ -274,12 +262,7 @@ impl Codec for Chat {
         ("response_format", format)
     }
 
-    fn read_reply(
-        &self,
-        cursor: &mut Cursor<'_>,
-        base: u64,
-        out: &mut Fragment,
-    ) -> Result<(), JsonError> {
+    fn read_reply(&self, cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
         read_first(self, b"message", cursor, base, out)
     }
 
@@ -349,7 +332,7 @@ impl Codec for Chat {
         }
     }
 
-    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>, JsonError> {
+    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>> {
         decode::classify(event)
     }
 

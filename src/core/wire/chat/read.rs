@@ -1,6 +1,6 @@
 //! Reads messages of Chat, and tells which of them the provider refuses.
 
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Dialect, Family, Flags, Fragment, Item, Kind, Span};
 use crate::wire::faults::{
     self, ShapeFault, first_byte, has_unknown_part, is_empty_list, is_longer,
@@ -9,11 +9,7 @@ use crate::wire::fields::{Fields, call_id_within, role_kind};
 use std::ops::Range;
 
 /// Reads the message at the cursor; `base` is where the walked text begins in the source.
-pub fn read_message(
-    cursor: &mut Cursor<'_>,
-    base: u64,
-    out: &mut Fragment,
-) -> Result<(), JsonError> {
+pub fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let bytes = cursor.bytes();
     let fields = Fields::read(cursor)?;
     push_message(bytes, base, &fields, out)
@@ -25,7 +21,7 @@ pub fn push_message(
     base: u64,
     fields: &Fields<'_>,
     out: &mut Fragment,
-) -> Result<(), JsonError> {
+) -> Result<()> {
     match fields.role {
         Some(b"tool") => push_output(bytes, base, fields, Family::Function, out),
         Some(b"function") => push_output(bytes, base, fields, Family::Legacy, out),
@@ -35,12 +31,7 @@ pub fn push_message(
     Ok(())
 }
 
-fn push_reply(
-    bytes: &[u8],
-    base: u64,
-    fields: &Fields<'_>,
-    out: &mut Fragment,
-) -> Result<(), JsonError> {
+fn push_reply(bytes: &[u8], base: u64, fields: &Fields<'_>, out: &mut Fragment) -> Result<()> {
     let first = out.items.len();
     let says_something = fields
         .content
@@ -86,7 +77,7 @@ fn push_reply(
 }
 
 /// The same, and whether it has a `function` (or `custom`).
-pub(crate) fn walk_call<'a>(cursor: &mut Cursor<'a>) -> Result<(Fields<'a>, bool), JsonError> {
+pub(crate) fn walk_call<'a>(cursor: &mut Cursor<'a>) -> Result<(Fields<'a>, bool)> {
     let mut call = Fields::read(cursor)?;
     let mut is_known = false;
     Cursor::at(cursor.bytes(), call.range.start).object(|cursor, key| {

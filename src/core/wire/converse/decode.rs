@@ -1,7 +1,7 @@
 //! Streams of Converse: blocks that start, grow by deltas and stop, inside a message that does the same. An event is
 //! an object whose one member is its type (Amazon Bedrock API reference, `ConverseStream`).
 
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::wire::object::quoted;
 use crate::wire::stream::{
     CallNumber, CallPart, Decoder, EventSummary, PartialCall, Reply, Step, append, input_of,
@@ -241,7 +241,7 @@ impl ConverseStream {
 }
 
 /// An event of Converse.
-pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, JsonError> {
+pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>> {
     let mut look = EventSummary::default();
     cursor.object(|cursor, kind| {
         match kind {
@@ -269,7 +269,7 @@ pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, 
 }
 
 /// The block that an event is about.
-fn part<'a>(cursor: &mut Cursor<'a>, ends: bool) -> Result<CallPart<'a>, JsonError> {
+fn part<'a>(cursor: &mut Cursor<'a>, ends: bool) -> Result<CallPart<'a>> {
     let (mut key, mut is_call) = (&b""[..], false);
     cursor.object(|cursor, member| {
         match member {
@@ -290,7 +290,7 @@ fn part<'a>(cursor: &mut Cursor<'a>, ends: bool) -> Result<CallPart<'a>, JsonErr
 }
 
 /// Whether the call at the cursor is answered by the provider.
-fn is_hosted(cursor: &mut Cursor<'_>) -> Result<bool, JsonError> {
+fn is_hosted(cursor: &mut Cursor<'_>) -> Result<bool> {
     let mut is_hosted = false;
     cursor.object(|cursor, key| {
         is_hosted |= key == b"type" && cursor.string()? == Some(b"server_tool_use");

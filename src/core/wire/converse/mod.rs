@@ -7,9 +7,7 @@ mod reply;
 
 use super::blocks;
 use super::chat;
-use super::codec::{
-    Codec, InsertedCalls, TextDelta, blocks_with_calls, id_member, named, schema_name,
-};
+use super::codec::{Codec, TextDelta, id_member, named, schema_name};
 use super::facts::{
     CallIds, Facts, Family as Wire, IdsNeeded, Methods, NameRules, OutputPlacement, Repeats,
     RequestUnit, Schemas,
@@ -21,14 +19,13 @@ use super::history::NoReply;
 use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::{Object, elements, list, quoted};
 use super::stream::{Decoder, EventSummary, FRAMES, is_exception, text, typed_event};
-use super::turn::{Element, Part, ToolCall, inline_data};
-use crate::json::{Cursor, JsonError};
+use super::turn::{Part, inline_data};
+use crate::json::{Cursor, Result};
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Fact, Fragment, Item, Kind, MessageRole, OutputSchema, Span};
 pub use read::read_message;
 use read::{BlockFields, fault_of_block};
 use serde_json::{Map, Value, json};
-use std::ops::Range;
 
 pub(crate) const FACTS: Facts = Facts {
     dialect: Dialect::Converse,
@@ -139,12 +136,7 @@ impl Codec for Converse {
         &FACTS
     }
 
-    fn read_element(
-        &self,
-        cursor: &mut Cursor<'_>,
-        base: u64,
-        out: &mut Fragment,
-    ) -> Result<(), JsonError> {
+    fn read_element(&self, cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
         read_message(cursor, base, out).map(|_| ())
     }
 
@@ -171,8 +163,28 @@ impl Codec for Converse {
         true
     }
 
-    fn write_element(&self, element: &Element) -> Vec<String> {
-        element.parts.iter().map(|part| self.block(part)).collect()
+    fn block(&self, part: &Part) -> String {
+        match part {
+            Part::Image(url) => image(url).unwrap_or_else(|| self.text_block(url)),
+            Part::Call(call) => {
+                let id = id_member("toolUseId", &call.id);
+                let (name, input) = (quoted(&call.name), call.input.as_object());
+                format!(r#"{{"toolUse":{{{id}"name":{name},"input":{input}}}}}"#)
+            }
+            Part::Result(result) => {
+                let id = id_member("toolUseId", &result.id);
+                let content = result.content.iter().map(|part| match part {
+                    Part::Json(json) if json.starts_with('{') => format!(r#"{{"json":{json}}}"#),
+                    part => self.block(part),
+                });
+                let content = list(&content.collect::<Vec<_>>());
+                let status = status(result.is_error);
+                format!(r#"{{"toolResult":{{{id}"content":{content},"status":{status}}}}}"#)
+            }
+            Part::Text(text) | Part::Refusal(text) | Part::Json(text) | Part::Other(text) => {
+                self.text_block(text)
+            }
+        }
     }
 
     fn message(&self, role: MessageRole, text: &str) -> String {
@@ -190,16 +202,6 @@ impl Codec for Converse {
         ))
     }
 
-    fn insert_calls(
-        &self,
-        bytes: &[u8],
-        _: Range<usize>,
-        calls: &[ToolCall],
-        left: &str,
-    ) -> Result<InsertedCalls, JsonError> {
-        Ok(blocks_with_calls(self, bytes, calls, left))
-    }
-
     fn envelopes(&self, kind: Kind) -> &'static [&'static str] {
         match kind {
             Kind::Call | Kind::HostedCall => &["toolUse"],
@@ -209,7 +211,7 @@ impl Codec for Converse {
         }
     }
 
-    fn call_id_key(&self, _: &Item, _: &[u8]) -> Result<(&'static str, bool), JsonError> {
+    fn call_id_key(&self, _: &Item, _: &[u8]) -> Result<(&'static str, bool)> {
         Ok(("toolUseId", true))
     }
 
@@ -223,7 +225,7 @@ impl Codec for Converse {
         _: &[u8],
         text: &str,
         is_error: bool,
-    ) -> Result<Vec<(&'static str, String)>, JsonError> {
+    ) -> Result<Vec<(&'static str, String)>> {
         Ok(vec![
             ("content", list(&[self.text_block(text)])),
             ("status", status(is_error).to_owned()),
@@ -254,7 +256,7 @@ impl Codec for Converse {
         head: &mut RequestHead,
         cursor: &mut Cursor<'_>,
         key: &[u8],
-    ) -> Result<(), JsonError> {
+    ) -> Result<()> {
         match key {
             b"toolConfig" => {
                 cursor.object(|cursor, key| match key {
@@ -282,7 +284,7 @@ impl Codec for Converse {
         cursor: &mut Cursor<'_>,
         base: u64,
         out: &mut Fragment,
-    ) -> Result<bool, JsonError> {
+    ) -> Result<bool> {
         match key {
             b"modelId" => {
                 if let Some(model) = cursor.string()? {
@@ -308,12 +310,7 @@ impl Codec for Converse {
         Ok(true)
     }
 
-    fn read_reply(
-        &self,
-        cursor: &mut Cursor<'_>,
-        base: u64,
-        out: &mut Fragment,
-    ) -> Result<(), JsonError> {
+    fn read_reply(&self, cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
         cursor.object(|cursor, key| match key {
             b"message" => self.read_element(cursor, base, out),
             _ => Ok(()),
@@ -394,38 +391,12 @@ impl Codec for Converse {
         }
     }
 
-    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>, JsonError> {
+    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>> {
         decode::classify(event)
     }
 
     fn encode_stream(&self, rest: &StreamRest<'_>) -> Vec<NewEvent> {
         reply::stream(rest)
-    }
-}
-
-impl Converse {
-    fn block(&self, part: &Part) -> String {
-        match part {
-            Part::Image(url) => image(url).unwrap_or_else(|| self.text_block(url)),
-            Part::Call(call) => {
-                let id = id_member("toolUseId", &call.id);
-                let (name, input) = (quoted(&call.name), call.input.as_object());
-                format!(r#"{{"toolUse":{{{id}"name":{name},"input":{input}}}}}"#)
-            }
-            Part::Result(result) => {
-                let id = id_member("toolUseId", &result.id);
-                let content = result.content.iter().map(|part| match part {
-                    Part::Json(json) if json.starts_with('{') => format!(r#"{{"json":{json}}}"#),
-                    part => self.block(part),
-                });
-                let content = list(&content.collect::<Vec<_>>());
-                let status = status(result.is_error);
-                format!(r#"{{"toolResult":{{{id}"content":{content},"status":{status}}}}}"#)
-            }
-            Part::Text(text) | Part::Refusal(text) | Part::Json(text) | Part::Other(text) => {
-                self.text_block(text)
-            }
-        }
     }
 }
 
@@ -451,7 +422,7 @@ fn image(url: &str) -> Option<String> {
 }
 
 /// Whether the value at the cursor is a list of blocks that name no type, as those of Anthropic do.
-fn is_prompt(cursor: &mut Cursor<'_>) -> Result<bool, JsonError> {
+fn is_prompt(cursor: &mut Cursor<'_>) -> Result<bool> {
     let mut is_prompt = false;
     if cursor.peek() == Some(b'[') {
         cursor.array(|cursor| {

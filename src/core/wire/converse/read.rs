@@ -1,6 +1,6 @@
 //! Reads messages of Converse, and tells which of their blocks the provider refuses.
 
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::{Dialect, Family, Flags, Fragment, Kind, NameId, Span};
 use crate::wire::blocks::{self, BlockMessage};
 use crate::wire::faults::{self, ShapeFault, first_byte, is_blank, is_longer};
@@ -15,7 +15,7 @@ pub fn read_message<'a>(
     cursor: &mut Cursor<'a>,
     base: u64,
     out: &mut Fragment,
-) -> Result<BlockMessage<'a>, JsonError> {
+) -> Result<BlockMessage<'a>> {
     let read_blocks = |cursor: &mut Cursor<'a>, base, out: &mut Fragment| {
         cursor.array(|cursor| read_block(cursor, base, out))
     };
@@ -55,7 +55,7 @@ pub(crate) struct BlockFields<'a> {
 
 impl<'a> BlockFields<'a> {
     /// Walks the block at the cursor.
-    pub(crate) fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
+    pub(crate) fn read(cursor: &mut Cursor<'a>) -> Result<Self> {
         let mut block = Self::default();
         cursor.peek();
         let start = cursor.position();
@@ -64,7 +64,7 @@ impl<'a> BlockFields<'a> {
         Ok(block)
     }
 
-    fn member(&mut self, cursor: &mut Cursor<'a>, key: &[u8]) -> Result<(), JsonError> {
+    fn member(&mut self, cursor: &mut Cursor<'a>, key: &[u8]) -> Result<()> {
         if cursor.peek() == Some(b'n') {
             return Ok(());
         }
@@ -97,11 +97,7 @@ impl<'a> BlockFields<'a> {
     }
 
     /// Reads a call or a result, whose arguments or content stand in `value`, and gives its type.
-    fn inner(
-        &mut self,
-        cursor: &mut Cursor<'a>,
-        value: &'static [u8],
-    ) -> Result<Option<&'a [u8]>, JsonError> {
+    fn inner(&mut self, cursor: &mut Cursor<'a>, value: &'static [u8]) -> Result<Option<&'a [u8]>> {
         let mut of_type = None;
         cursor.object(|cursor, key| {
             match key {
@@ -133,7 +129,7 @@ impl<'a> BlockFields<'a> {
     }
 }
 
-fn read_block(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_block(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let bytes = cursor.bytes();
     let block = BlockFields::read(cursor)?;
     let name = match block.name {

@@ -2,7 +2,7 @@
 //! chunk, calls come whole (Gemini API reference, `streamGenerateContent`).
 
 use super::read::read_content;
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fragment, Kind};
 use crate::wire::stream::{
     CallPart, Decoder, EventSummary, PartialCall, Reply, Step, append, is_early_word, text,
@@ -151,7 +151,7 @@ pub(crate) fn first_candidate(event: &Value) -> Option<&Value> {
 }
 
 /// A chunk of Gemini. Its calls are complete as they come, and there is no end mark but the reason to finish.
-pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, JsonError> {
+pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>> {
     let mut look = EventSummary::default();
     cursor.object(|cursor, key| {
         match key {
@@ -182,7 +182,7 @@ fn finishes(why: &[u8], look: &mut EventSummary<'_>) {
     }
 }
 
-fn candidate(cursor: &mut Cursor<'_>, look: &mut EventSummary<'_>) -> Result<(), JsonError> {
+fn candidate(cursor: &mut Cursor<'_>, look: &mut EventSummary<'_>) -> Result<()> {
     let (mut is_first, mut why) = (true, None);
     let mut fragment = Fragment::default();
     cursor.object(|cursor, key| {

@@ -7,9 +7,7 @@ mod reply;
 
 use super::blocks;
 use super::chat;
-use super::codec::{
-    Codec, InsertedCalls, TextDelta, blocks_with_calls, id_member, named, read_first,
-};
+use super::codec::{Codec, TextDelta, id_member, named, read_first};
 use super::edit::has_member;
 use super::facts::{
     CallIds, Facts, Family as Wire, IdsNeeded, Methods, NameRules, OutputPlacement, Repeats,
@@ -22,8 +20,8 @@ use super::history::{NoReply, list_of};
 use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::{Object, elements, list, quoted};
 use super::stream::{Decoder, EventSummary, text};
-use super::turn::{Element, Part, ToolCall, inline_data, joined};
-use crate::json::{Cursor, JsonError};
+use super::turn::{Part, inline_data, joined};
+use crate::json::{Cursor, Result};
 use crate::session::ledger::Usage;
 use crate::session::{
     Dialect, Fact, Family, Fragment, Item, Kind, MessageRole, OutputSchema, Span,
@@ -32,7 +30,6 @@ use decode::first_candidate;
 pub use read::read_content;
 use read::{PartFields, fault_of_part};
 use serde_json::{Map, Value, json};
-use std::ops::Range;
 
 pub(crate) const FACTS: Facts = Facts {
     dialect: Dialect::Gemini,
@@ -158,12 +155,7 @@ impl Codec for Gemini {
         &FACTS
     }
 
-    fn read_element(
-        &self,
-        cursor: &mut Cursor<'_>,
-        base: u64,
-        out: &mut Fragment,
-    ) -> Result<(), JsonError> {
+    fn read_element(&self, cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
         read_content(cursor, base, out).map(|_| ())
     }
 
@@ -206,8 +198,31 @@ impl Codec for Gemini {
         has_member(object, b"parts").unwrap_or(false)
     }
 
-    fn write_element(&self, element: &Element) -> Vec<String> {
-        element.parts.iter().map(|part| self.part(part)).collect()
+    fn block(&self, part: &Part) -> String {
+        match part {
+            Part::Image(url) => match inline_data(url) {
+                Some((media_type, data)) => format!(
+                    r#"{{"inlineData":{{"mimeType":{},"data":{}}}}}"#,
+                    quoted(media_type),
+                    quoted(data)
+                ),
+                None => format!(r#"{{"fileData":{{"fileUri":{}}}}}"#, quoted(url)),
+            },
+            Part::Call(call) => {
+                let id = id_member("id", &call.id);
+                let (name, args) = (quoted(&call.name), call.input.as_object());
+                format!(r#"{{"functionCall":{{{id}"name":{name},"args":{args}}}}}"#)
+            }
+            Part::Result(result) => {
+                let id = id_member("id", &result.id);
+                let name = quoted(&result.name);
+                let response = response(&quoted(&joined(&result.content)), result.is_error);
+                format!(r#"{{"functionResponse":{{{id}"name":{name},"response":{response}}}}}"#)
+            }
+            Part::Text(text) | Part::Refusal(text) | Part::Json(text) | Part::Other(text) => {
+                self.text_block(text)
+            }
+        }
     }
 
     fn message(&self, role: MessageRole, text: &str) -> String {
@@ -233,16 +248,6 @@ impl Codec for Gemini {
         ))
     }
 
-    fn insert_calls(
-        &self,
-        bytes: &[u8],
-        _: Range<usize>,
-        calls: &[ToolCall],
-        left: &str,
-    ) -> Result<InsertedCalls, JsonError> {
-        Ok(blocks_with_calls(self, bytes, calls, left))
-    }
-
     fn envelopes(&self, kind: Kind) -> &'static [&'static str] {
         let is_of_call = matches!(
             kind,
@@ -251,7 +256,7 @@ impl Codec for Gemini {
         if is_of_call { &PARTS_OF_CALLS } else { &[] }
     }
 
-    fn call_id_key(&self, _: &Item, _: &[u8]) -> Result<(&'static str, bool), JsonError> {
+    fn call_id_key(&self, _: &Item, _: &[u8]) -> Result<(&'static str, bool)> {
         Ok(("id", true))
     }
 
@@ -265,7 +270,7 @@ impl Codec for Gemini {
         _: &[u8],
         text: &str,
         is_error: bool,
-    ) -> Result<Vec<(&'static str, String)>, JsonError> {
+    ) -> Result<Vec<(&'static str, String)>> {
         let has_text = matches!(output.family, Family::Function | Family::Legacy);
         let members = has_text.then(|| ("response", response(&quoted(text), is_error)));
         Ok(members.into_iter().collect())
@@ -292,7 +297,7 @@ impl Codec for Gemini {
         head: &mut RequestHead,
         cursor: &mut Cursor<'_>,
         key: &[u8],
-    ) -> Result<(), JsonError> {
+    ) -> Result<()> {
         if !is_config(key) {
             return Ok(());
         }
@@ -320,7 +325,7 @@ impl Codec for Gemini {
         cursor: &mut Cursor<'_>,
         base: u64,
         out: &mut Fragment,
-    ) -> Result<bool, JsonError> {
+    ) -> Result<bool> {
         match key {
             b"modelVersion" | b"model_version" => {
                 if let Some(model) = cursor.string()? {
@@ -354,12 +359,7 @@ impl Codec for Gemini {
         Ok(true)
     }
 
-    fn read_reply(
-        &self,
-        cursor: &mut Cursor<'_>,
-        base: u64,
-        out: &mut Fragment,
-    ) -> Result<(), JsonError> {
+    fn read_reply(&self, cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
         read_first(self, b"content", cursor, base, out)
     }
 
@@ -442,41 +442,12 @@ impl Codec for Gemini {
         found
     }
 
-    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>, JsonError> {
+    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>> {
         decode::classify(event)
     }
 
     fn encode_stream(&self, rest: &StreamRest<'_>) -> Vec<NewEvent> {
         reply::stream(rest)
-    }
-}
-
-impl Gemini {
-    fn part(&self, part: &Part) -> String {
-        match part {
-            Part::Image(url) => match inline_data(url) {
-                Some((media_type, data)) => format!(
-                    r#"{{"inlineData":{{"mimeType":{},"data":{}}}}}"#,
-                    quoted(media_type),
-                    quoted(data)
-                ),
-                None => format!(r#"{{"fileData":{{"fileUri":{}}}}}"#, quoted(url)),
-            },
-            Part::Call(call) => {
-                let id = id_member("id", &call.id);
-                let (name, args) = (quoted(&call.name), call.input.as_object());
-                format!(r#"{{"functionCall":{{{id}"name":{name},"args":{args}}}}}"#)
-            }
-            Part::Result(result) => {
-                let id = id_member("id", &result.id);
-                let name = quoted(&result.name);
-                let response = response(&quoted(&joined(&result.content)), result.is_error);
-                format!(r#"{{"functionResponse":{{{id}"name":{name},"response":{response}}}}}"#)
-            }
-            Part::Text(text) | Part::Refusal(text) | Part::Json(text) | Part::Other(text) => {
-                self.text_block(text)
-            }
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads contents of Gemini, and tells which of their parts the provider refuses.
 
-use crate::json::{Cursor, JsonError, display_text};
+use crate::json::{Cursor, Result, display_text};
 use crate::session::{Dialect, Family, Flags, Fragment, Kind, NameId, Span};
 use crate::wire::blocks::{self, BlockMessage};
 use crate::wire::faults::{self, ShapeFault, first_byte};
@@ -12,7 +12,7 @@ pub fn read_content<'a>(
     cursor: &mut Cursor<'a>,
     base: u64,
     out: &mut Fragment,
-) -> Result<BlockMessage<'a>, JsonError> {
+) -> Result<BlockMessage<'a>> {
     let read_parts = |cursor: &mut Cursor<'a>, base, out: &mut Fragment| {
         cursor.array(|cursor| read_part(cursor, base, out))
     };
@@ -61,7 +61,7 @@ pub(crate) enum PartKind {
 
 impl<'a> PartFields<'a> {
     /// Walks the part at the cursor.
-    pub(crate) fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
+    pub(crate) fn read(cursor: &mut Cursor<'a>) -> Result<Self> {
         let mut part = Self::default();
         cursor.peek();
         let start = cursor.position();
@@ -70,7 +70,7 @@ impl<'a> PartFields<'a> {
         Ok(part)
     }
 
-    fn member(&mut self, cursor: &mut Cursor<'a>, key: &[u8]) -> Result<(), JsonError> {
+    fn member(&mut self, cursor: &mut Cursor<'a>, key: &[u8]) -> Result<()> {
         if cursor.peek() == Some(b'n') {
             return Ok(());
         }
@@ -110,12 +110,7 @@ impl<'a> PartFields<'a> {
         Ok(())
     }
 
-    fn inner(
-        &mut self,
-        cursor: &mut Cursor<'a>,
-        key: &[u8],
-        value: &'static [u8],
-    ) -> Result<(), JsonError> {
+    fn inner(&mut self, cursor: &mut Cursor<'a>, key: &[u8], value: &'static [u8]) -> Result<()> {
         match key {
             b"id" => self.id = cursor.string()?.filter(|id| !id.is_empty()),
             b"name" => self.name = cursor.string()?,
@@ -152,7 +147,7 @@ impl<'a> PartFields<'a> {
 }
 
 /// Whether the answer at the cursor has an `error` and no `output` (Gemini API reference, `FunctionResponse`).
-fn tells_error(cursor: &mut Cursor<'_>) -> Result<bool, JsonError> {
+fn tells_error(cursor: &mut Cursor<'_>) -> Result<bool> {
     let (mut error, mut output) = (false, false);
     cursor.object(|cursor, key| {
         let is_there = cursor.peek() != Some(b'n');
@@ -163,7 +158,7 @@ fn tells_error(cursor: &mut Cursor<'_>) -> Result<bool, JsonError> {
     Ok(error && !output)
 }
 
-fn read_part(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+fn read_part(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let bytes = cursor.bytes();
     let part = PartFields::read(cursor)?;
     let name = match part.name {

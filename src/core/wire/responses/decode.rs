@@ -2,7 +2,7 @@
 //! never by being the last.
 
 use super::read::read_item;
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{Fragment, Kind};
 use crate::wire::stream::{
     CallNumber, CallPart, Decoder, EventSummary, PartialCall, Reply, Step, append, object, text,
@@ -343,7 +343,7 @@ fn change_part(
 }
 
 /// An event of Responses.
-pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, JsonError> {
+pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>> {
     let (event, bytes) = (typed(cursor)?, cursor.bytes());
     let mut look = EventSummary {
         number: event.number,
@@ -387,7 +387,7 @@ pub(crate) fn classify<'a>(cursor: &mut Cursor<'a>) -> Result<EventSummary<'a>, 
 }
 
 /// Whether an item of a Response is a call that the client answers, and its id.
-fn item(bytes: &[u8], item: Option<Range<usize>>) -> Result<(bool, Option<&[u8]>), JsonError> {
+fn item(bytes: &[u8], item: Option<Range<usize>>) -> Result<(bool, Option<&[u8]>)> {
     let Some(item) = item else {
         return Ok((false, None));
     };
@@ -404,7 +404,7 @@ fn item(bytes: &[u8], item: Option<Range<usize>>) -> Result<(bool, Option<&[u8]>
 }
 
 /// How many calls the output of a Response holds that the client answers.
-fn calls_in(bytes: &[u8], response: Option<Range<usize>>) -> Result<usize, JsonError> {
+fn calls_in(bytes: &[u8], response: Option<Range<usize>>) -> Result<usize> {
     let Some(response) = response else {
         return Ok(0);
     };

@@ -19,7 +19,7 @@ use super::new_reply::{NewEvent, NewReply, StreamRest};
 use super::object::quoted;
 use super::stream::{Decoder, EventSummary, text};
 use super::turn::{Element, Input, Part, Role, ToolCall, ToolResult};
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::ledger::Usage;
 use crate::session::{Dialect, Family, Fragment, Item, Kind, OutputSchema, Patch};
 use read::{CONTENT_TYPES, fault_of_item};
@@ -86,12 +86,7 @@ impl Codec for Responses {
         &FACTS
     }
 
-    fn read_element(
-        &self,
-        cursor: &mut Cursor<'_>,
-        base: u64,
-        out: &mut Fragment,
-    ) -> Result<(), JsonError> {
+    fn read_element(&self, cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
         read_item(cursor, base, out)
     }
 
@@ -166,7 +161,7 @@ impl Codec for Responses {
         at: Range<usize>,
         calls: &[ToolCall],
         left: &str,
-    ) -> Result<InsertedCalls, JsonError> {
+    ) -> Result<InsertedCalls> {
         let mut calls = calls.iter().map(call_item);
         let mut inserted = match left {
             "" => InsertedCalls::whole(bytes, calls.next().unwrap_or_default()),
@@ -182,7 +177,7 @@ impl Codec for Responses {
         Ok(inserted)
     }
 
-    fn call_id_key(&self, item: &Item, bytes: &[u8]) -> Result<(&'static str, bool), JsonError> {
+    fn call_id_key(&self, item: &Item, bytes: &[u8]) -> Result<(&'static str, bool)> {
         let key = match (item.family, item.kind) {
             (Family::LocalShell, _) if has_member(bytes, b"call_id")? => "call_id",
             (Family::LocalShell, _) | (_, Kind::ApprovalRequest) => "id",
@@ -192,20 +187,13 @@ impl Codec for Responses {
         Ok((key, false))
     }
 
-    fn arguments_key(&self, is_custom: bool) -> &'static str {
-        match is_custom {
-            true => "input",
-            false => "arguments",
-        }
-    }
-
     fn output_members(
         &self,
         output: &Item,
         bytes: &[u8],
         text: &str,
         is_error: bool,
-    ) -> Result<Vec<(&'static str, String)>, JsonError> {
+    ) -> Result<Vec<(&'static str, String)>> {
         let text = quoted(text);
         let mut members = match output.family {
             Family::Function | Family::Custom | Family::LocalShell | Family::ApplyPatch => {
@@ -304,7 +292,7 @@ impl Codec for Responses {
         found
     }
 
-    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>, JsonError> {
+    fn classify<'e>(&self, event: &mut Cursor<'e>) -> Result<EventSummary<'e>> {
         decode::classify(event)
     }
 

@@ -1,12 +1,12 @@
 //! Reads items of Responses, and tells which of them the provider refuses.
 
-use crate::json::{Cursor, JsonError};
+use crate::json::{Cursor, Result};
 use crate::session::{CallId, Dialect, Fact, Family, Flags, Fragment, Item, Kind, NameId, Span};
 use crate::wire::faults::{self, ShapeFault, first_byte, has_unknown_part, is_id_byte, is_longer};
 use crate::wire::fields::{Fields, call_id_within, role_kind};
 
 /// Reads the item at the cursor; `base` is where the walked text begins in the source.
-pub fn read_item(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(), JsonError> {
+pub fn read_item(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<()> {
     let bytes = cursor.bytes();
     let fields = Fields::read(cursor)?;
     push_item(bytes, base, &fields, out);

@@ -15,7 +15,7 @@ pub use halves::{event_value, rejoin, visible};
 pub use splitter::{Splitter, StreamEvent};
 
 use super::outcome::stops_early;
-use crate::json::{Cursor, JsonError, skip_whitespace};
+use crate::json::{Cursor, Result, skip_whitespace};
 use crate::session::Dialect;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -215,7 +215,7 @@ pub(crate) struct Typed<'a> {
     pub(crate) has_error: bool,
 }
 
-pub(crate) fn typed<'a>(cursor: &mut Cursor<'a>) -> Result<Typed<'a>, JsonError> {
+pub(crate) fn typed<'a>(cursor: &mut Cursor<'a>) -> Result<Typed<'a>> {
     let mut event = Typed::default();
     cursor.object(|cursor, key| {
         match key {
