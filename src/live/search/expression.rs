@@ -4,7 +4,7 @@
 //! the lines that are shown, so they are dropped there: what is found in JSON is a candidate, which the text that
 //! is shown confirms.
 
-use super::needle::{NeedleError, is_plain, write_spellings};
+use super::spelling::{is_plain, write_spellings};
 use regex::{Regex, RegexBuilder, bytes};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 use regex_syntax::{Error, ParserBuilder};
@@ -18,6 +18,17 @@ const FEW: usize = 4;
 /// A character that JSON escapes, at any depth of JSON in JSON.
 const ESCAPED: &str = r#"\\+(?:["/bfnrt]|u[0-9A-Fa-f]{4})?"#;
 
+/// Why a text is no expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegexError {
+    #[error("{error} at character {at}")]
+    Syntax { error: String, at: usize },
+    #[error("this expression matches the empty text everywhere")]
+    MatchesNothing,
+    #[error("this expression is too large")]
+    TooLarge,
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Expression {
     shown: Regex,
@@ -26,13 +37,13 @@ pub(super) struct Expression {
 
 impl Expression {
     /// In the syntax of the crate `regex`. Without capital letters it matches in any case.
-    pub(super) fn new(pattern: &str) -> Result<Self, NeedleError> {
+    pub(super) fn new(pattern: &str) -> Result<Self, RegexError> {
         let any_case = !has_capitals(pattern);
         let mut parser = ParserBuilder::new();
         let parser = parser.case_insensitive(any_case).multi_line(true);
         let hir = parser.build().parse(pattern).map_err(syntax_error)?;
         if hir.properties().minimum_len() == Some(0) {
-            return Err(NeedleError::MatchesNothing);
+            return Err(RegexError::MatchesNothing);
         }
         let mut in_json = String::new();
         write_for_json(&mut in_json, &hir);
@@ -41,8 +52,8 @@ impl Expression {
             .multi_line(true)
             .build();
         Ok(Self {
-            shown: shown.map_err(|_| NeedleError::TooLarge)?,
-            in_json: bytes::Regex::new(&in_json).map_err(|_| NeedleError::TooLarge)?,
+            shown: shown.map_err(|_| RegexError::TooLarge)?,
+            in_json: bytes::Regex::new(&in_json).map_err(|_| RegexError::TooLarge)?,
         })
     }
 
@@ -56,13 +67,13 @@ impl Expression {
     }
 }
 
-fn syntax_error(error: Error) -> NeedleError {
+fn syntax_error(error: Error) -> RegexError {
     let (error, at) = match &error {
         Error::Parse(error) => (error.kind().to_string(), error.span().start.column),
         Error::Translate(error) => (error.kind().to_string(), error.span().start.column),
         _ => (error.to_string(), 1),
     };
-    NeedleError::Syntax { error, at }
+    RegexError::Syntax { error, at }
 }
 
 /// Whether a letter of the expression is a capital one: that of `\S` or `\p{Lu}` is not.
@@ -244,8 +255,8 @@ mod tests {
             fault("/[z-a]/"),
             "invalid character class range, the start must be <= the end at character 2"
         );
-        assert_eq!(fault("/x*/"), NeedleError::MatchesNothing.to_string());
-        assert_eq!(fault("/^$/"), NeedleError::MatchesNothing.to_string());
-        assert_eq!(fault(r"/\w{900}{900}/"), NeedleError::TooLarge.to_string());
+        assert_eq!(fault("/x*/"), RegexError::MatchesNothing.to_string());
+        assert_eq!(fault("/^$/"), RegexError::MatchesNothing.to_string());
+        assert_eq!(fault(r"/\w{900}{900}/"), RegexError::TooLarge.to_string());
     }
 }

@@ -10,6 +10,7 @@
 //! ```
 
 use crate::lock::lock;
+pub use expression::RegexError;
 use needle::BEFORE;
 pub use needle::{Needle, NeedleError};
 use retake_core::session::{Source, SourceError, Span};
@@ -21,6 +22,7 @@ use std::thread;
 
 mod expression;
 mod needle;
+mod spelling;
 
 /// The size of a block: it stays in the cache of a core from reading to scanning.
 const BLOCK: u64 = 256 * 1024;
