@@ -261,7 +261,11 @@ fn open(state: &mut State) {
             motion::focus(state, Pane::Detail);
         }
         // Only one pane is seen: the item comes before its fixes.
-        Pane::Turns | Pane::Items if state.size.0 < WIDE => motion::focus(state, Pane::Detail),
+        Pane::Turns | Pane::Items
+            if state.size.0 < WIDE && state.layout.area(Pane::Detail).is_none() =>
+        {
+            motion::focus(state, Pane::Detail);
+        }
         Pane::Turns | Pane::Items | Pane::Detail if state.offering_here().next().is_some() => {
             recover::offers(state);
         }

@@ -295,14 +295,24 @@ impl Picker {
         let Some(renewal) = self.renewal.take() else {
             return;
         };
+        let mut gone = 0;
         for (number, row) in self.rows.iter_mut().enumerate() {
-            row.is_gone = !renewal.seen.contains(&number);
+            let is_gone = !renewal.seen.contains(&number);
+            gone += usize::from(is_gone && !row.is_gone);
+            row.is_gone = is_gone;
         }
         self.rests = Some(Instant::now() + renewal.since.elapsed() * RENEWING);
         if renewal.is_asked {
-            let words = match (renewal.new, renewal.changed) {
-                (0, 0) => "no new or changed files".to_owned(),
-                (new, changed) => format!("{} new, {} changed", thousands(new), thousands(changed)),
+            let counts = [
+                (renewal.new, "new"),
+                (renewal.changed, "changed"),
+                (gone, "gone"),
+            ];
+            let counts = counts.iter().filter(|(count, _)| *count > 0);
+            let counts = counts.map(|(count, word)| format!("{} {word}", thousands(*count)));
+            let words = match counts.collect::<Vec<_>>().join(", ") {
+                nothing if nothing.is_empty() => "no new or changed files".to_owned(),
+                counts => counts,
             };
             self.notice = Some(SafeText::from_str(&words));
         }

@@ -357,11 +357,21 @@ fn the_list_renews_itself_and_keeps_cursor_filter_and_sort() {
     picker.discover(Discovery::Found(found));
     picker.discover(Discovery::Finished);
     let seen = shown(&picker);
-    assert!(seen.contains("no new or changed files"), "{seen}");
+    assert!(!seen.contains("looking for"), "{seen}");
     assert!(
         seen.contains("recordings 4") && seen.contains("c.json"),
         "{seen}"
     );
+    press(&mut picker, "R");
+    picker.discover(Discovery::Found(files()));
+    picker.discover(Discovery::Finished);
+    let seen = shown(&picker);
+    assert!(seen.contains("1 changed, 2 gone"), "{seen}");
+    press(&mut picker, "R");
+    picker.discover(Discovery::Found(files()));
+    picker.discover(Discovery::Finished);
+    let seen = shown(&picker);
+    assert!(seen.contains("no new or changed files"), "{seen}");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Everything that is safe to apply in a session: shown first, then one take.
 
-use super::recover::open_planned;
 use super::takes;
 use crate::tui::effect::{Effect, TakeOrder};
 use crate::tui::recovery::changes::{changes_of, open_arguments};
@@ -14,6 +13,7 @@ use retake_core::rules::{Finding, Severity};
 use retake_core::session::takes::{Author, Take, TakeCause};
 use retake_live::{SafeFixes, safe_fixes};
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 /// Most edits whose differences are shown.
 const SHOWN: usize = 200;
@@ -103,7 +103,12 @@ pub(super) fn begin(state: &mut State) {
             Flow::Close
         }
     };
-    open_planned(state, OpeningLayer::new(proposal, decide), document);
+    let is_shown = move |state: &State| {
+        let shown = state.document.as_ref();
+        shown.is_some_and(|shown| Arc::ptr_eq(shown, &document))
+    };
+    let opening = OpeningLayer::new(proposal, decide);
+    opening.as_long_as(is_shown).over(state);
 }
 
 /// How many findings of which rule each action fixes.
@@ -149,11 +154,11 @@ fn reason(finding: &Finding, fixes: &SafeFixes) -> String {
     let offers = |safety| finding.offers.iter().any(|offer| offer.safety == safety);
     match refusal {
         Some(refusal) => refusal.reason.to_string(),
-        None if offers(Safety::Safe) => {
-            "it is looked at again once the others are fixed".to_owned()
+        None if offers(Safety::Safe) => "checked again after the others".to_owned(),
+        None if offers(Safety::Unsafe) => {
+            "only an unsafe fix: it changes what the model saw or did".to_owned()
         }
-        None if offers(Safety::Unsafe) => "its fix changes what the model saw or did".to_owned(),
-        None if offers(Safety::Manual) => "its fix needs your words".to_owned(),
+        None if offers(Safety::Manual) => "only a fix that needs your words".to_owned(),
         None => "no fix is offered".to_owned(),
     }
 }

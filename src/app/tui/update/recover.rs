@@ -285,7 +285,7 @@ fn words_may_do(attempt: &Attempt, refusal: &ActionError) -> bool {
 }
 
 /// Opens a layer about items of a document; it is left once another one is shown.
-pub(super) fn open_planned<L: Layer<State>>(
+fn open_planned<L: Layer<State>>(
     state: &mut State,
     opening: OpeningLayer<State, L>,
     document: Arc<Document>,
