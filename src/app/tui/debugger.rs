@@ -196,6 +196,11 @@ impl Debugger {
                     self.loader.find_sub_agents(path, self.state.prices.clone());
                 }
             }
+            Effect::ReadProxyLog => {
+                if let Some(path) = self.path.clone() {
+                    self.loader.read_proxy_log(path);
+                }
+            }
             Effect::Complete(typed) => self.loader.complete(typed),
             Effect::Search(search) => self.loader.search(search),
             Effect::Watch(on) => self.loader.watch(on),

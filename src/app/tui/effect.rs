@@ -64,6 +64,8 @@ pub enum Effect {
     Total(Arc<Document>, usize),
     /// Look for sub-agents with logs of their own.
     FindSubAgents,
+    /// Read what has happened in the proxy whose journal the file is.
+    ReadProxyLog,
     /// Say what a path can be completed to; an empty one: which agent's file lies beside the recording.
     Complete(String),
     /// Drop what may take a while to drop.

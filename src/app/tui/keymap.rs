@@ -397,7 +397,7 @@ pub const KEYMAP: &[Binding] = &[
     row("H", C::Health, DEBUGGER, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools", "failures"]),
     row("U", C::Usage, DEBUGGER, Group::Totals, "where tokens, money and time went: by tool, by turn, the largest results").alias(&["tokens", "totals", "usage", "stats", "cost", "expensive", "price", "money", "spending", "budget"]),
     row("Z", C::Timeline, DEBUGGER, Group::Timeline, "the run as bars over time: model, tools, waiting").alias(&["timeline", "duration", "slow", "latency", "time"]),
-    row("L", C::Log, PANES, Group::Files, "the events of the run, and read errors").alias(&["info log", "events"]),
+    row("L", C::Log, DEBUGGER, Group::Files, "the events of the run, and read errors").alias(&["info log", "events"]),
     row("P", C::Picture, PANES, Group::Files, "show or save the images of the item").alias(&["image", "pictures"]),
     row("y", C::Copy, PANES, Group::Files, "copy").alias(&["yank", "clipboard"]),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),

@@ -4,7 +4,7 @@ use super::effect::{Counting, FoundText, Hit};
 use super::recovery::comparison::Comparison;
 use super::recovery::saving::SaveFormat;
 use super::state::document::{Checked, Document, Place};
-use super::state::live::{AgentInfo, TrustRequest};
+use super::state::live::{AgentInfo, LogEntry, TrustRequest};
 use super::state::recovery::TakesView;
 use super::state::tree::Shown;
 use retake_core::engine::Breakpoint;
@@ -128,6 +128,8 @@ pub enum Report {
     Totalled(Arc<Document>, usize, Arc<SessionUsage>),
     /// The sub-agents with logs of their own.
     SubAgents(Vec<SubAgent>),
+    /// What has happened in the proxy whose journal the file is.
+    ProxyLog(Vec<LogEntry>),
     /// What a path can be completed to.
     Paths(Paths),
 }

@@ -311,14 +311,26 @@ impl State {
         }
     }
 
+    /// Whether the recording is of a proxy.
+    pub fn is_of_proxy(&self) -> bool {
+        self.session()
+            .is_some_and(|session| session.conversation != 0)
+    }
+
+    /// The next session, around the end, that shows a side of the same conversation: what was not the same for
+    /// the agent and for its provider has several.
+    pub fn other_side(&self) -> Option<usize> {
+        let conversation = self.session()?.conversation;
+        let sessions = &self.document.as_ref()?.recording.sessions;
+        let others = (1..sessions.len()).map(|step| (self.session + step) % sessions.len());
+        let mut others = others.filter(|_| conversation != 0);
+        others.find(|other| sessions[*other].conversation == conversation)
+    }
+
     /// Whether the exchange that is open is over, and was not the same for its agent and for its provider.
     pub fn has_two_sides(&self) -> bool {
         let is_read = self.exchange.as_ref().is_some_and(|open| !open.is_seat);
-        let sessions = self
-            .document
-            .as_ref()
-            .map_or(0, |it| it.recording.sessions.len());
-        is_read && sessions > 1
+        is_read && self.other_side().is_some()
     }
 
     /// The session that is shown.

@@ -312,11 +312,15 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
         let more = format!("{more} more: retake check lists them");
         lines.extend(entry("", &more, theme.dim, width, theme));
     }
-    if problems.is_empty() && !live.has_news() {
+    let exchanges = state.live.proxy_log.as_deref().unwrap_or_default();
+    let is_read = !state.is_of_proxy() || state.live.proxy_log.is_some();
+    if !is_read {
+        lines.push(Line::styled("reading the log of the proxy", theme.dim));
+    } else if problems.is_empty() && !live.has_news() && exchanges.is_empty() {
         lines.push(Line::styled("no read errors", theme.dim));
     }
     let began = live.began.unwrap_or_default();
-    for event in &live.log {
+    for event in exchanges.iter().chain(&live.log) {
         let ms = event.at.saturating_sub(began);
         let time = match event.past {
             None => format!("{:>5}.{:03} s  ", ms / 1000, ms % 1000),
@@ -329,7 +333,8 @@ pub fn log(state: &State, theme: &Theme, width: usize) -> PageText {
         };
         lines.extend(entry(&time, &event.words, style, width, theme));
     }
-    let title = match (problems.len(), live.log.len()) {
+    let events = exchanges.len() + live.log.len();
+    let title = match (problems.len(), events) {
         (problems, 0) if !live.has_news() => format!(" Read errors {problems} "),
         (0, events) => format!(" Events {events} "),
         (problems, events) => format!(" Read errors {problems} and events {events} "),

@@ -104,10 +104,8 @@ pub struct ExchangeFacts {
     pub number: u32,
     /// What is spoken there.
     pub dialect: Dialect,
-    /// Whether the journal says how it ended; one that was held when its proxy was stopped has no end.
-    pub has_ended: bool,
-    /// Whether the journal says that the client got a repaired reply.
-    pub was_repaired: bool,
+    /// The journal's word for how it ended; `held` or `began` for one without an end.
+    pub how: &'static str,
     /// Keyed hash of the id by which the request names what the provider keeps; 0 for none.
     pub earlier: u64,
     /// Keyed hash of the reply's own id; 0 for none.
@@ -116,6 +114,31 @@ pub struct ExchangeFacts {
     pub request: Span,
     /// What the request continues.
     pub continues: Option<RequestBase>,
+}
+
+impl ExchangeFacts {
+    /// Whether the journal says how it ended; one that was held when its proxy was stopped has no end.
+    pub fn has_ended(&self) -> bool {
+        !matches!(self.how, HELD | BEGAN)
+    }
+}
+
+/// The word for an exchange that waits for a decision.
+pub const HELD: &str = "held";
+/// The word for one whose reply comes.
+pub const BEGAN: &str = "began";
+/// The word for one that a decision changed for its agent or for its provider.
+pub const MENDED: &str = "mended";
+/// The word for one that passed with its request changed as an earlier one was.
+pub const MENDED_AGAIN: &str = "mended-again";
+
+/// An exchange of a proxy that a session is put together from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProxiedExchange {
+    /// Its number among those of the proxy.
+    pub number: u32,
+    /// The journal's word for how it ended, as in [`ExchangeFacts::how`].
+    pub how: &'static str,
 }
 
 /// The request that another one of the same journal continues: byte for byte the same at its beginning and at

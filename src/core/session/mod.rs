@@ -30,7 +30,8 @@ pub use contract::{
     Contract, JSON_TOOL_CALL, Keyed, NameId, Names, OutputSchema, Tool, ToolKind, ToolSet,
 };
 pub use fragment::{
-    Checkpoint, ExchangeFacts, Fact, Fragment, LinkFlags, MovedText, RecordLink, RequestBase,
+    BEGAN, Checkpoint, ExchangeFacts, Fact, Fragment, HELD, LinkFlags, MENDED, MENDED_AGAIN,
+    MovedText, ProxiedExchange, RecordLink, RequestBase,
 };
 pub use http::HttpFacts;
 pub(crate) use http::{shown_headers, without_query};

@@ -10,6 +10,7 @@
 //! but in [`crate::wire`].
 
 use super::contract::{Contract, Keyed, NameId, Names};
+use super::fragment::ProxiedExchange;
 use super::item::{CallId, Dialect, Family, Flags, Item, Kind, Record, ToolRun, index_number};
 use super::ledger;
 use super::source::{Source, SourceError};
@@ -54,6 +55,10 @@ pub struct Session {
     /// Whether its last reply was repaired in transit: the client got another one, which is the history that
     /// the run continues from.
     pub was_repaired: bool,
+    /// The exchanges that it was put together from, where a proxy recorded them.
+    pub exchanges: Vec<ProxiedExchange>,
+    /// Which conversation of its file it shows a side of, the agent's or the provider's; 0 for none.
+    pub conversation: u32,
     /// Why the last reply ended, in the provider's words: `length`, `max_tokens`, `refusal`, ... by item index.
     pub stops: Vec<Stop>,
     /// Why calls failed, by the index of the output that says so, where a run of retake itself knows.
@@ -83,6 +88,8 @@ impl Session {
             pairing: Pairing::default(),
             active: true,
             was_repaired: false,
+            exchanges: Vec::new(),
+            conversation: 0,
             stops: Vec::new(),
             failures: BTreeMap::new(),
             tool_runs: BTreeMap::new(),

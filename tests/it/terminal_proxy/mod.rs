@@ -3,6 +3,7 @@
 mod again;
 mod client;
 mod leaving;
+mod reopened;
 mod watching;
 
 use client::{Came, Client, SILENCE};

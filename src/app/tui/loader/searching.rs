@@ -3,9 +3,11 @@
 
 use super::{Loader, hits, paths, sieve};
 use crate::tui::effect::{Counting, SearchRequest, Sifting};
+use crate::tui::proxy::past::PastLog;
 use crate::tui::report::Report;
 use crate::tui::state::document::Document;
 use retake_core::usage::{Prices, SessionUsage};
+use retake_live::proxy::recorder::past_news;
 use retake_live::search::SearchError;
 use retake_live::sub_agents;
 use std::path::PathBuf;
@@ -85,6 +87,20 @@ impl Loader {
             if !found.is_empty() {
                 reports(Report::SubAgents(found));
             }
+        });
+    }
+
+    /// Reads what has happened in the proxy whose journal the file is.
+    pub fn read_proxy_log(&self, journal: PathBuf) {
+        let (reports, cancel) = (self.reports.clone(), self.closing.clone());
+        std::thread::spawn(move || {
+            let is_cancelled = || cancel.load(Ordering::Relaxed);
+            let mut log = PastLog::default();
+            let read = past_news(&journal, &is_cancelled, |at, news| log.hear(at, news));
+            reports(match read {
+                Ok(()) => Report::ProxyLog(log.entries.into()),
+                Err(error) => Report::Notice(format!("the log cannot be read: {error}")),
+            });
         });
     }
 

@@ -15,7 +15,6 @@ use crate::tui::stack::{Layers, Screen};
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::{ExchangeId, ExchangePhase, ExchangeSummary};
 use retake_core::safe_text::SafeText;
-use retake_core::session::takes::Author;
 use retake_live::proxy::{ProxyCommand, ProxyNews};
 use retake_live::search::Needle;
 use std::collections::{BTreeMap, VecDeque};
@@ -155,14 +154,7 @@ impl ExchangeBoard {
                 wording,
                 text_sent: _,
             } => {
-                let by = match by {
-                    Author::Operator => "the operator",
-                    Author::Policy => "the policy",
-                    Author::Fix => "retake fix",
-                };
-                let rule = rule.map_or_else(String::new, |rule| format!(" for {rule}"));
-                let wording = wording.map_or_else(String::new, |name| format!(", wording {name}"));
-                let words = format!("{by}: {action}{rule}{wording}");
+                let words = words::decision(by, &action, rule.as_deref(), wording.as_deref());
                 self.note(false, format!("exchange {id}: {words}"));
                 remember(&mut self.decided, id, words);
             }
@@ -213,6 +205,7 @@ impl ExchangeBoard {
             }
             _ => {}
         }
+        self.note(is_trouble, words);
     }
 
     /// What came of an exchange for its agent, in a sentence.

@@ -13,6 +13,7 @@ pub mod columns;
 pub mod curl;
 pub mod inbox;
 mod keys;
+pub mod past;
 pub mod rows;
 #[cfg(test)]
 mod tests;

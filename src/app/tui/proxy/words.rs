@@ -1,6 +1,8 @@
 //! Exchanges in words: what one is doing, how it ended, times and counts. All of it holds text from outside.
 
 use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary, Holding, Rewritten};
+use retake_core::session;
+use retake_core::session::takes::Author;
 
 /// What an exchange is doing, in few words; `now` in milliseconds since 1970.
 pub fn phase(seen: &ExchangeSummary, now: u64) -> String {
@@ -124,6 +126,54 @@ pub fn outcome(seen: &ExchangeSummary, decided: Option<&str>) -> String {
     };
     let decided = decided.map_or_else(String::new, |words| format!(" ({words})"));
     format!("exchange {}: {what}{decided}", seen.id)
+}
+
+/// Who decided what: `the policy: inject-error for unknown-tool, wording nearest`.
+pub fn decision(by: Author, action: &str, rule: Option<&str>, wording: Option<&str>) -> String {
+    let by = match by {
+        Author::Operator => "the operator",
+        Author::Policy => "the policy",
+        Author::Fix => "retake fix",
+    };
+    let rule = rule.map_or_else(String::new, |rule| format!(" for {rule}"));
+    let wording = wording.map_or_else(String::new, |name| format!(", wording {name}"));
+    format!("{by}: {action}{rule}{wording}")
+}
+
+/// What the log says of an exchange that was held or has ended, `was` being what it did before, and whether that
+/// is trouble.
+pub fn change(seen: &ExchangeSummary, was: Option<&ExchangePhase>) -> Option<(bool, String)> {
+    match &seen.phase {
+        ExchangePhase::Held(holding) if !matches!(was, Some(ExchangePhase::Held(_))) => {
+            let what = match holding.is_request {
+                true => "the request of exchange",
+                false => "exchange",
+            };
+            let words = format!("{what} {} is held: {}", seen.id, holding.why);
+            Some((true, words))
+        }
+        ExchangePhase::Ended(ending) if was != Some(&seen.phase) => {
+            let is_known = was.is_some_and(|was| was.hold().is_some());
+            let is_told = is_known || is_trouble(ending);
+            is_told.then(|| (is_trouble(ending), outcome(seen, None)))
+        }
+        _ => None,
+    }
+}
+
+/// How an exchange ended by the word of its journal, and whether that is trouble; `None` where everything passed
+/// as it came.
+pub fn recorded(how: &str) -> Option<(String, bool)> {
+    match how {
+        session::HELD => return Some(("held".to_owned(), true)),
+        session::BEGAN => return Some(("unfinished".to_owned(), true)),
+        session::MENDED_AGAIN => return Some(("fixed again".to_owned(), false)),
+        _ => {}
+    }
+    let ending = serde_json::json!({ "how": how, "by": "", "why": "" });
+    let ending = serde_json::from_value(ending).ok()?;
+    let is_passed = ending == ExchangeEnding::Passed;
+    (!is_passed).then(|| (ended(&ending).to_owned(), is_trouble(&ending)))
 }
 
 /// Whether anything is held.

@@ -77,6 +77,8 @@ pub struct Live {
     pub breakpoints: Vec<Breakpoint>,
     /// What happened, the newest last.
     pub log: VecDeque<LogEntry>,
+    /// What has happened in the proxy whose journal the file is; `None` until that is read.
+    pub proxy_log: Option<Vec<LogEntry>>,
     /// When the first event was reported.
     pub began: Option<Millis>,
     /// An agent's file that waits to be trusted.

@@ -184,6 +184,7 @@ pub fn arrive(state: &mut State, report: Report) {
             state.sub_agents = found.into();
             state.renew();
         }
+        Report::ProxyLog(log) => state.live.proxy_log = Some(log),
         Report::Paths(paths) => live::completed(state, &paths),
         Report::Failed(reason) => {
             state.stage = Stage::Failed(reason);

@@ -11,7 +11,7 @@ use crate::tui::state::exchange::Intercepted;
 use crate::tui::state::tree::Shown;
 use retake_core::engine;
 use retake_core::exchange::ExchangeSummary;
-use retake_core::session::Kind;
+use retake_core::session::{Item, Kind, Session};
 use retake_live::proxy;
 use std::sync::Arc;
 
@@ -95,11 +95,12 @@ pub(super) fn leave_what_is_over(state: &mut State) {
 /// Does what a command says where an exchange gives it a meaning of its own; whether it does.
 pub(super) fn obey(state: &mut State, command: Command) -> bool {
     let Some(open) = &mut state.exchange else {
-        let is_own = matches!(command, Command::Intercept | Command::Views);
-        if is_own {
-            state.say("only retake proxy intercepts");
+        match command {
+            Command::Views if state.is_of_proxy() => sides(state),
+            Command::Views | Command::Intercept => state.say("only retake proxy intercepts"),
+            _ => return false,
         }
-        return is_own;
+        return true;
     };
     if open.is_gone() {
         let offers = command == Command::Open && state.offering_here().next().is_some();
@@ -215,17 +216,32 @@ fn views(state: &mut State) {
 /// From the agent's side of a finished exchange to the provider's, and back: its recording has a session of each
 /// where they differ.
 fn sides(state: &mut State) {
-    if !state.has_two_sides() {
+    let Some(side) = state.other_side() else {
         return state.say("nothing was changed: the agent and the provider see the same");
-    }
-    let (side, from) = (1 - state.session.min(1), state.item);
-    super::motion::open_session(state, side);
-    let last = state.session().map_or(0, |session| session.items.len());
-    state.go_to(from.min(last.saturating_sub(1)));
-    state.say(match side {
-        0 => "what the agent sent and got: v shows what the provider got and answered",
-        _ => "what the provider got and answered: v shows what the agent sent and got",
+    };
+    let sessions = state.document.clone();
+    let sessions = sessions.as_ref().map(|it| &it.recording.sessions);
+    let item = sessions.map_or(0, |sessions| {
+        first_difference(&sessions[state.session], &sessions[side])
     });
+    super::motion::open_session(state, side);
+    state.go_to(item);
+    let is_agents = state.session().is_none_or(|session| session.active);
+    state.say(match is_agents {
+        true => "what the agent sent and got: v shows what the provider got and answered",
+        false => "what the provider got and answered: v shows what the agent sent and got",
+    });
+}
+
+/// The first item of `after` that is not the same in `before`, or the last one.
+fn first_difference(before: &Session, after: &Session) -> usize {
+    let is_same = |(old, new): &(&Item, &Item)| {
+        old.span == new.span
+            || (old.kind, old.span.len()) == (new.kind, new.span.len())
+                && before.bytes(old).ok() == after.bytes(new).ok()
+    };
+    let same = before.items.iter().zip(&after.items).take_while(is_same);
+    same.count().min(after.items.len().saturating_sub(1))
 }
 
 /// Leaves only what the agent sees, where that is wanted; to be called whenever other items are shown.

@@ -310,6 +310,9 @@ pub(super) fn counted(
 
 /// Opens the log at its end: the newest events are what is looked for.
 pub(super) fn log(state: &mut State) {
+    if state.is_of_proxy() && state.live.proxy_log.is_none() {
+        state.effects.push(Effect::ReadProxyLog);
+    }
     let page = TextPage::new(Command::Log, texts::log);
     state.open(page.at_end(), |_, _, _| ());
 }

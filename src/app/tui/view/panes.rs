@@ -3,6 +3,7 @@
 
 use super::{Row, cells, counts, row_style};
 use crate::tui::filter::FilterBar;
+use crate::tui::proxy::words::recorded;
 use crate::tui::state::document::{
     Checked, Extent, Listed, Place, count_turn, has_failed, is_answered_by_hand, is_failure,
 };
@@ -417,6 +418,31 @@ pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
     }
 }
 
+/// How the exchanges of a session ended that did not pass as they came: `2 fixed  cut`.
+fn outcomes(session: &Session, theme: &Theme) -> Vec<Span<'static>> {
+    let mut outcomes: Vec<(String, bool, usize)> = Vec::new();
+    let ends = session.exchanges.iter().filter_map(|one| recorded(one.how));
+    for (words, is_trouble) in ends {
+        match outcomes.iter_mut().find(|(known, ..)| *known == words) {
+            Some((.., count)) => *count += 1,
+            None => outcomes.push((words, is_trouble, 1)),
+        }
+    }
+    let spans = outcomes.into_iter().map(|(words, is_trouble, count)| {
+        let words = match count {
+            1 => format!("{words}  "),
+            _ => format!("{count} {words}  "),
+        };
+        let style = if is_trouble {
+            theme.warning
+        } else {
+            theme.info
+        };
+        Span::styled(words, style)
+    });
+    spans.collect()
+}
+
 pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
     let document = state.document.as_ref();
     let sessions = document.map_or(&[][..], |document| &document.recording.sessions[..]);
@@ -452,7 +478,9 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             .map(|(_, words)| words)
             .unwrap_or_default();
         let checked = state.checked.get(index).and_then(Option::as_ref);
-        let mut right = checked.map_or_else(Vec::new, |checked| counts(theme, checked.counts()));
+        let mut right = outcomes(session, theme);
+        let findings = checked.map_or_else(Vec::new, |checked| counts(theme, checked.counts()));
+        right.extend(findings);
         if !session.active && !is_sub_agent(session) {
             right.push(Span::styled("  inactive", theme.dim));
         }

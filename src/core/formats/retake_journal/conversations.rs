@@ -11,8 +11,9 @@ use crate::formats::Contents;
 use crate::formats::assemble::{Folded, assemble_folded, meaning_of, outputs_first};
 use crate::json::Cursor;
 use crate::session::{
-    CallId, Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, Meaning, Names, Problem,
-    ProblemKind, Record, RequestBase, Session, Source, SourceError, Span, index_number,
+    CallId, Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, MENDED, Meaning, Names,
+    Problem, ProblemKind, ProxiedExchange, Record, RequestBase, Session, Source, SourceError, Span,
+    index_number,
 };
 use crate::wire::IdsNeeded;
 use std::collections::{HashMap, HashSet};
@@ -34,7 +35,7 @@ pub(in crate::formats) fn assemble_conversations(
     let mut reader = Reader::new(source, &fragment, shares);
     let ended: HashSet<u32> = parts
         .iter()
-        .filter(|part| part.heard.has_ended && part.has_items())
+        .filter(|part| part.heard.has_ended() && part.has_items())
         .map(|part| part.heard.number)
         .collect();
     for (place, part) in parts.iter().enumerate() {
@@ -45,7 +46,8 @@ pub(in crate::formats) fn assemble_conversations(
             .iter()
             .take_while(is_known)
             .any(Part::has_items);
-        let is_repeated = !part.heard.has_ended && (ended.contains(&part.heard.number) || !is_last);
+        let is_repeated =
+            !part.heard.has_ended() && (ended.contains(&part.heard.number) || !is_last);
         if !is_repeated && part.has_items() {
             conversations.take(place, &parts, &fragment, &mut reader)?;
         }
@@ -321,6 +323,7 @@ struct Conversation {
     last_system: Meaning,
     /// The provider's side of the last exchange whose request it got otherwise than the agent sent it.
     sent: Option<Branch>,
+    exchanges: Vec<ProxiedExchange>,
 }
 
 impl Conversation {
@@ -465,7 +468,7 @@ impl Conversations {
                     (Some(_), false) => "the request that the provider got in exchange",
                     (Some(_), true) => "what the provider got and answered in exchange",
                 },
-                was_repaired: has_another_reply && part.heard.was_repaired,
+                was_repaired: has_another_reply && part.heard.how == MENDED,
             };
             match &part.told {
                 // A later one repeats it.
@@ -478,6 +481,12 @@ impl Conversations {
                 }
             }
         }
+        // What came of one that was held may be the last that is said of it.
+        let number = part.heard.number;
+        let same = parts[exchange..].iter();
+        let last = same.take_while(|later| later.heard.number == number).last();
+        let how = last.map_or(part.heard.how, |last| last.heard.how);
+        conversation.exchanges.push(ProxiedExchange { number, how });
         conversation.last = replied;
         conversation.last_number = part.heard.number;
         conversation.last_system = query.all_system();
@@ -589,6 +598,7 @@ impl Conversations {
             system: HashSet::new(),
             last_system: Meaning::NOTHING,
             sent: None,
+            exchanges: Vec::new(),
         });
         self.all.len() - 1
     }
@@ -631,7 +641,14 @@ impl Conversations {
             history.append(conversation.last);
             let label = format!("conversation {number}");
             let built = build(conversation.dialect, label, history)?;
-            contents.sessions.extend(built.sessions);
+            let named = |session| Session {
+                conversation: number,
+                exchanges: conversation.exchanges.clone(),
+                ..session
+            };
+            contents
+                .sessions
+                .extend(built.sessions.into_iter().map(named));
             contents.problems.extend(built.problems);
         }
         for branch in branches {
@@ -642,6 +659,7 @@ impl Conversations {
             let inactive = |session| Session {
                 active: false,
                 was_repaired: branch.was_repaired,
+                conversation: index_number(own),
                 ..session
             };
             contents

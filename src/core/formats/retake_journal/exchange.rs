@@ -12,16 +12,29 @@
 use super::super::body;
 use crate::json::{Cursor, Result, display_text};
 use crate::session::{
-    Dialect, ExchangeFacts, Fact, Flags, Fragment, Kind, RecordLink, RequestBase, Span,
+    BEGAN, Dialect, ExchangeFacts, Fact, Flags, Fragment, HELD, Kind, MENDED, MENDED_AGAIN,
+    RecordLink, RequestBase, Span,
 };
 use std::ops::Range;
+
+/// How an exchange ends, in the words of `exchange::ExchangeEnding`.
+const ENDINGS: [&str; 9] = [
+    "passed",
+    "released",
+    MENDED,
+    "refused",
+    "cut",
+    "no-reply",
+    "truncated",
+    "client-left",
+    "interrupted",
+];
 
 /// The members that are read.
 #[derive(Default)]
 struct Members {
     number: u32,
-    has_ended: bool,
-    was_repaired: bool,
+    how: &'static str,
     incomplete: bool,
     model: Option<String>,
     request: Option<Range<usize>>,
@@ -60,8 +73,10 @@ pub(in crate::formats) fn read(
     out.note(Fact::Exchange(ExchangeFacts {
         number: members.number,
         dialect,
-        has_ended: members.has_ended,
-        was_repaired: members.was_repaired,
+        how: match members.how {
+            "passed" if members.sent.is_some() => MENDED_AGAIN,
+            how => how,
+        },
         earlier: member(
             &members.request,
             &[b"previous_response_id", b"conversation", b"thread"],
@@ -120,7 +135,11 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members> {
         let opens = cursor.peek();
         match (key, opens) {
             (b"type", _) => {
-                members.has_ended = !matches!(cursor.string()?, Some(b"held" | b"began"));
+                members.how = match cursor.string()? {
+                    Some(b"held") => HELD,
+                    Some(b"began") => BEGAN,
+                    _ => members.how,
+                };
             }
             (b"id", _) => {
                 let number = String::from_utf8_lossy(cursor.raw()?).parse();
@@ -133,7 +152,9 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members> {
             (b"ending", Some(b'{')) => {
                 cursor.object(|cursor, key| {
                     if key == b"how" {
-                        members.was_repaired = cursor.string()? == Some(b"mended");
+                        let how = cursor.string()?.unwrap_or_default();
+                        let known = ENDINGS.iter().find(|known| known.as_bytes() == how);
+                        members.how = known.copied().unwrap_or_default();
                     }
                     Ok(())
                 })?;

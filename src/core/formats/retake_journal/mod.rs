@@ -92,7 +92,7 @@ fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
     })?;
     let dialect = dialect.and_then(|word| Dialect::named(std::str::from_utf8(word).ok()?));
     match (kind, dialect, item) {
-        (Some(b"exchange" | b"began" | b"held"), ..) => read_exchange(
+        (Some(b"exchange" | b"began" | b"held" | b"ended"), ..) => read_exchange(
             &mut Cursor::at(bytes, start),
             dialect.unwrap_or(FORMAT.dialect()),
             base,

@@ -1,6 +1,7 @@
 //! What earlier proxies left held: exchanges without an end, in journals that no process writes to. Nothing of
 //! them is sent again.
 
+use super::past::LINE;
 use crate::journal::{Folder, JournalHeader, JournalSubject, Subfolder, lock, unlock, wall_clock};
 use retake_core::exchange::entry::ExchangeNote;
 use retake_core::exchange::{ExchangeEnding, ExchangeId};
@@ -13,9 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// How much of the end of a journal tells whether it was closed, in bytes.
 const TAIL: u64 = 256;
-/// The longest line that is looked at, in bytes: a request and a reply as they are recorded at most,
-/// and what escaping adds.
-const LINE: u64 = 512 << 20;
 
 /// An exchange that was held when its proxy was stopped. Texts are from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 
 mod interrupted;
 mod journal;
+mod past;
 mod recorded;
 mod secrets;
 mod spell;
@@ -17,6 +18,7 @@ mod spell;
 mod tests;
 
 pub use interrupted::{Interrupted, close_interrupted};
+pub use past::past_news;
 pub(crate) use recorded::{assemble, looks_streamed};
 
 pub use recorded::{REPLY_CAP, REQUEST_CAP, RecordedBody, RecordedExchange, RecordedHead};

@@ -1,0 +1,71 @@
+//! What passed through a proxy, once its recording is opened again.
+
+use super::{BROKEN, Desk, spawn};
+use retake_core::session::Dialect;
+use termlens::Key;
+
+const OTHER: &str = "Another flight, please.";
+
+/// A proxy of whose two exchanges one was fixed and one released.
+fn decided() -> Desk {
+    let mut desk = Desk::new((110, 30), &["--journal", "p.jsonl"]);
+    let first = desk.ask(Dialect::Chat, true, BROKEN);
+    desk.sees("1 held");
+    desk.enter();
+    desk.sees("paused: unknown-tool serch_flights");
+    desk.press('i');
+    desk.sees("the model reads");
+    desk.terminal.send(Key::Ctrl('s'));
+    desk.sees("next: a request to the model");
+    desk.enter();
+    desk.sees("✓ fixed");
+    assert!(first.body().contains("search_flights"));
+    let second = desk.ask(Dialect::Chat, true, OTHER);
+    desk.sees("1 held");
+    desk.press('}');
+    desk.press('a');
+    desk.sees("○ released");
+    assert!(second.body().contains("serch_flights"));
+    desk
+}
+
+#[test]
+fn a_recording_that_is_opened_again_has_the_log_the_states_and_both_sides() {
+    let Desk {
+        mut terminal,
+        folder,
+        port,
+        _model: model,
+    } = decided();
+    terminal.send(Key::Char('q'));
+    terminal.send(Key::Char('y'));
+    assert!(terminal.wait_exit().unwrap().success());
+    let mut desk = Desk {
+        terminal: spawn(&folder, (110, 30), &["p.jsonl"], &[]),
+        port,
+        folder,
+        _model: model,
+    };
+    desk.sees("conversation 1");
+    desk.press('L');
+    desk.sees("exchange 1 is held: unknown-tool");
+    desk.sees("exchange 1: the operator: inject-error for unknown-tool");
+    desk.sees("exchange 1: fixed: the agent got the corrected reply");
+    desk.sees("exchange 2: released unchanged by operator");
+    desk.press('L');
+    desk.press('5');
+    desk.sees(" fixed  ");
+    desk.sees(" released  ");
+    desk.press('g');
+    desk.enter();
+    desk.lacks("Sessions");
+    desk.sees("○ search_flights(");
+    desk.press('v');
+    desk.sees("what the provider got and answered");
+    desk.sees("serch_flights(");
+    desk.press('v');
+    desk.sees("what the agent sent and got");
+    desk.sees("search_flights(");
+    desk.press('q');
+    assert!(desk.terminal.wait_exit().unwrap().success());
+}
