@@ -185,9 +185,18 @@ impl App {
         }
     }
 
-    /// Quits. From a sample of the lab, and from the lab, what lies below may have something to lose, and asks
-    /// then. False where the program goes on.
+    /// Quits. From a sample of the lab, from the lab, and from the recording of a proxy, what lies below may have something
+    /// to lose, and asks then. False where the program goes on.
     fn quit(&mut self) -> bool {
+        let has_list = self.layers.of::<Watching>().next().is_some();
+        let is_recording = self.layers.top::<Debugger>();
+        if has_list && is_recording.is_some_and(|it| it.state.exchange.is_none()) {
+            self.leave_layer();
+            let watching = self.layers.top_mut::<Watching>();
+            self.effects
+                .extend(watching.map_or_else(Vec::new, Watching::quit));
+            return false;
+        }
         let has_lab = self.layers.of::<Desk>().next().is_some();
         if has_lab {
             self.leave_layer();
@@ -303,6 +312,7 @@ impl Face {
         state.close_words = match self.app.layers.top::<Desk>() {
             Some(_) => "back to lab",
             None if self.app.layers.top::<Picker>().is_some() => "back to list",
+            None if self.app.layers.top::<Watching>().is_some() => "back to list",
             None if self.app.layers.top::<Debugger>().is_some() => "back",
             None => "quit",
         };
@@ -410,6 +420,12 @@ impl Face {
                 self.open(&found.path)?;
                 if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
                     debugger.state.sought = Some((needle, found.place));
+                }
+            }
+            Effect::OpenConversation(path, id, command) => {
+                self.open(&path)?;
+                if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
+                    debugger.state.asked_for = Some((id, command));
                 }
             }
             Effect::Enter(id) => self.enter(id)?,

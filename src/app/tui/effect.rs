@@ -2,7 +2,7 @@
 //! whoever runs the screen does what concerns it, and passes the rest on.
 
 use super::filter::Filter;
-use super::keymap::Direction;
+use super::keymap::{Command, Direction};
 use super::lab::subject::{ExperimentOrder as LabOrder, LabSubject, Saving};
 use super::state::document::{Checked, Document, Place};
 use super::state::recovery::TakesView;
@@ -35,6 +35,8 @@ pub enum Effect {
     Open(PathBuf),
     /// Open a recording at a place of a text.
     OpenAt(Box<FoundText>, Arc<Needle>),
+    /// Open the recording of a proxy at the conversation of an exchange, and do a command there.
+    OpenConversation(PathBuf, ExchangeId, Command),
     /// Open an exchange of the proxy.
     Enter(ExchangeId),
     Lab(Box<LabSubject>),

@@ -38,6 +38,7 @@ use preview::Previews;
 use recovery::{Awaited, Recovery};
 use retake_core::actions::Safety;
 use retake_core::engine::{self, Breakpoint, Millis};
+use retake_core::exchange::ExchangeId;
 use retake_core::rules::Finding;
 use retake_core::session::{Item, Kind, Problem, Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Prices, SessionUsage, UsageOrder, UsageReader};
@@ -199,6 +200,8 @@ pub struct State {
     pub says_hit: bool,
     /// The text that was found in the recording before it was opened, and its item.
     pub sought: Option<(Arc<Needle>, Place)>,
+    /// The exchange whose conversation is shown once the file is read, and what is done there.
+    pub asked_for: Option<(ExchangeId, Command)>,
     /// What the sessions of a document took, where that is counted.
     pub totals: Option<(Arc<Document>, UsageBySession)>,
     pub usage: UsagePlace,
@@ -290,6 +293,7 @@ impl State {
             hit: None,
             says_hit: false,
             sought: None,
+            asked_for: None,
             totals: None,
             usage: UsagePlace::default(),
             jumped_from: None,

@@ -1,4 +1,4 @@
-//! What passed through a proxy, once its recording is opened again.
+//! What passed through a proxy, read while it runs and once its recording is opened again.
 
 use super::{BROKEN, Desk, spawn};
 use retake_core::session::Dialect;
@@ -27,6 +27,37 @@ fn decided() -> Desk {
     desk.sees("○ released");
     assert!(second.body().contains("serch_flights"));
     desk
+}
+
+#[test]
+fn the_list_shows_totals_and_timeline_of_what_is_recorded_so_far() {
+    let mut desk = decided();
+    desk.press('U');
+    desk.sees("elapsed: model");
+    desk.sees("conversation 2");
+    desk.press('U');
+    desk.press('q');
+    desk.sees("Exchanges 2");
+    desk.press('Z');
+    desk.sees("Timeline");
+    desk.sees("held for a decision");
+    desk.terminal.send(Key::Esc);
+    desk.lacks("Timeline");
+    // Agents would lose their model: from here, too, that is asked.
+    desk.press('Q');
+    desk.sees("Quit?");
+    desk.press('n');
+    desk.sees("Exchanges 2");
+    desk.quit();
+}
+
+#[test]
+fn where_nothing_is_recorded_yet_the_list_says_so() {
+    let mut desk = Desk::new((80, 24), &[]);
+    desk.press('U');
+    desk.sees("no exchange yet");
+    desk.press('q');
+    assert!(desk.terminal.wait_exit().unwrap().success());
 }
 
 #[test]

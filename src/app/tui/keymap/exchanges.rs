@@ -29,6 +29,8 @@ pub const EXCHANGES: &[Binding] = &[
     row("B", C::Breakpoints, HERE, Group::Exchanges, "all breakpoints: on or off, once, delete, add").alias(&["info breakpoints", "info b", "delete", "disable", "enable"]),
     row("c", C::Connect, HERE, Group::Exchanges, "how to connect an agent to the proxy").in_footer(55, "connect"),
     row("o", C::Child, HERE, Group::Exchanges, "output of the agent that the proxy started").in_footer(35, "output"),
+    row("U", C::Usage, HERE, Group::Exchanges, "tokens, money and time so far of the exchange's conversation").alias(&["tokens", "totals", "usage", "cost"]),
+    row("Z", C::Timeline, HERE, Group::Exchanges, "its conversation so far as bars over time").alias(&["timeline", "latency", "time"]),
     row("L", C::Log, HERE, Group::Exchanges, "event log").in_footer(20, "log").alias(&["info log"]),
     row("y", C::Copy, HERE, Group::Exchanges, "copy: how to connect, the request as curl, paths").in_footer(25, "copy"),
     row(": ^p", C::Palette, HERE, Group::Exchanges, "all commands by name"),

@@ -102,6 +102,7 @@ impl ExchangeBoard {
                 self.tell("no agent was started: use retake proxy ... -- CMD");
             }
             Command::Child => self.child.is_shown = !self.child.is_shown,
+            Command::Usage | Command::Timeline => self.open_conversation(command),
             Command::Log => {
                 let page = TextPage::new(Command::Log, Self::log_page);
                 self.open(page.at_end(), |_, _, _| ());
@@ -175,6 +176,18 @@ impl ExchangeBoard {
         self.effects.extend(here.map(Effect::Enter));
     }
 
+    /// Opens what is recorded so far at the exchange with the cursor.
+    fn open_conversation(&mut self, command: Command) {
+        match (self.here(), self.about.recording.clone()) {
+            (None, _) => self.tell("no exchange yet"),
+            (_, None) => self.tell("nothing is recorded: there are no totals and no timeline"),
+            (Some(id), Some(recording)) => {
+                let effect = Effect::OpenConversation(recording, id, command);
+                self.effects.push(effect);
+            }
+        }
+    }
+
     fn release(&mut self) {
         match self.seen_here().map(|seen| (seen.id, is_held(seen))) {
             Some((id, true)) => self
@@ -228,7 +241,7 @@ impl ExchangeBoard {
 
     /// Leaves, unless somebody would lose something by that: then the operator has to confirm. The list comes back by
     /// itself when an exchange is decided, and what led back to it a moment ago must not end it.
-    fn ask_to_leave(&mut self) {
+    pub(super) fn ask_to_leave(&mut self) {
         let totals = self.rows.totals();
         let lost = match (totals.held, self.is_child_running()) {
             (0, false) if totals.all == 0 => return self.effects.push(Effect::Quit),

@@ -101,6 +101,12 @@ impl Watching {
         Some((seen, self.board.held_besides(id)))
     }
 
+    /// The operator wants to quit from what lay over the list.
+    pub(in crate::tui) fn quit(&mut self) -> Vec<Effect> {
+        self.board.ask_to_leave();
+        std::mem::take(&mut self.board.effects)
+    }
+
     /// The exchange that is open was decided: the list says what came of it.
     pub(in crate::tui) fn tell_outcome(&mut self, seen: &ExchangeSummary) {
         let words = self.board.outcome(seen);

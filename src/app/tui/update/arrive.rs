@@ -1,7 +1,7 @@
 //! What the loader brings: parts of the file, the whole of it, findings, growth.
 
 use super::live::hear;
-use super::{layers, live, motion, recover, takes};
+use super::{exchange, layers, live, motion, recover, takes};
 use crate::tui::effect::{Effect, TakesCommand};
 use crate::tui::recovery::saving::{Save, SaveDialog};
 use crate::tui::recovery::takes::TakeTree;
@@ -24,6 +24,7 @@ pub fn arrive(state: &mut State, report: Report) {
             state.stage = Stage::Checking;
             whole(state, document);
             layers::go_to_sought(state);
+            exchange::go_to_asked(state);
         }
         Report::Checked {
             document,

@@ -213,8 +213,29 @@ fn views(state: &mut State) {
     })
 }
 
-/// From the agent's side of a finished exchange to the provider's, and back: its recording has a session of each
-/// where they differ.
+/// Goes to the conversation of the exchange that the file was opened for, and does what it was opened for.
+pub(super) fn go_to_asked(state: &mut State) {
+    let Some((id, command)) = state.asked_for.take() else {
+        return;
+    };
+    let document = state.document.clone();
+    let sessions = document.iter().flat_map(|it| &it.recording.sessions);
+    let mut exchanges = sessions.map(|session| &session.exchanges);
+    let session = exchanges.position(|all| all.iter().any(|one| one.number == id.0));
+    match session {
+        Some(session) => {
+            super::motion::open_session(state, session);
+            super::motion::to_end(state);
+            super::obey(state, command);
+        }
+        None => state.say(format!(
+            "exchange {id} is not recorded yet: it is once it ends"
+        )),
+    }
+}
+
+/// From the agent's side of a conversation to the provider's, and back: where they differ, the recording has a session
+/// of each.
 fn sides(state: &mut State) {
     let Some(side) = state.other_side() else {
         return state.say("nothing was changed: the agent and the provider see the same");
