@@ -275,8 +275,7 @@ impl<A: Perform> Layer<A> for Debugger {
         if let Some(exchange) = &mut self.state.exchange {
             exchange.wall_ms = wall_clock();
         }
-        self.state.size = (area.width, area.height);
-        self.state.prepare();
+        view::prepare(&mut self.state, (area.width, area.height));
     }
 
     fn view(&self, frame: &mut Frame<'_>, _: Rect, _: &A, theme: &Theme) {

@@ -31,11 +31,13 @@ fn a_small_screen_and_a_resize_keep_what_is_held_in_sight() {
     let client = desk.ask(Dialect::Chat, true, BROKEN);
     desk.sees("● held");
     desk.sees("enter open  a release");
+    desk.sees("unknown-tool: serch_flights is not offered; nearest: search_flights (typo)");
     desk.enter();
-    desk.sees("● paused: unknown-");
+    desk.sees("● unknown-tool ser");
+    desk.sees("unknown-tool  serch_flights is not offered; nearest: search_flights");
     desk.terminal.resize(40, 12).unwrap();
     desk.terminal.send(Key::Ctrl('l'));
-    desk.sees("paused");
+    desk.sees("unknown-tool  serch_flights is not");
     desk.terminal.resize(120, 40).unwrap();
     desk.terminal.send(Key::Ctrl('l'));
     desk.sees("i inject  A release");

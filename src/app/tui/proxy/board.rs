@@ -184,26 +184,12 @@ impl ExchangeBoard {
     /// Enters in the log what became of an exchange.
     fn note_change(&mut self, seen: &ExchangeSummary) {
         let was = self.rows.of(seen.id).map(|seen| &seen.phase);
-        match &seen.phase {
-            ExchangePhase::Held(holding) if !matches!(was, Some(ExchangePhase::Held(_))) => {
-                let what = match holding.is_request {
-                    true => "the request of exchange",
-                    false => "exchange",
-                };
-                let words = format!("{what} {} is held: {}", seen.id, holding.why);
-                if self.decided.contains_key(&seen.id) {
-                    // Its last notice, that it goes on, is outdated.
-                    self.notice = Some(words.clone());
-                }
-                self.note(true, words);
-            }
-            ExchangePhase::Ended(ending) if was != Some(&seen.phase) => {
-                let is_known = was.is_some_and(|was| was.hold().is_some());
-                if is_known || words::is_trouble(ending) {
-                    self.note(words::is_trouble(ending), words::outcome(seen, None));
-                }
-            }
-            _ => {}
+        let Some((is_trouble, words)) = words::change(seen, was) else {
+            return;
+        };
+        if is_held(seen) && self.decided.contains_key(&seen.id) {
+            // Its last notice, that it goes on, is outdated.
+            self.notice = Some(words.clone());
         }
         self.note(is_trouble, words);
     }
@@ -392,7 +378,8 @@ impl ExchangeBoard {
                     ),
                     None => "kept alive".to_owned(),
                 };
-                format!("{what}; {until}: {}", holding.why)
+                // What is wrong comes first: it is what is decided about.
+                format!("{} ({what}, {until})", holding.why)
             }
             // What was done about it is seen as long as the exchange is.
             (ExchangePhase::Ended(_), ..) if self.decided(seen.id).is_some() => self.outcome(seen),

@@ -1,7 +1,7 @@
 //! How the list of exchanges looks.
 
 use crate::tui::columns::titles;
-use crate::tui::keymap::hints::{Hint, cells, cells_of_help};
+use crate::tui::keymap::hints::{cells, cells_of_help};
 use crate::tui::keymap::{self, Command, Context};
 use crate::tui::layer::Areas;
 use crate::tui::popup::{self, centred, framed, rows, split_bottom, split_right, split_top, write};
@@ -44,8 +44,8 @@ impl ExchangeBoard {
         let [head, below] = split_top(size, above);
         let [header, banner_row] = split_top(head, 1);
         let [middle, footer] = split_bottom(below, 1);
-        // A long notice hides no row of the list.
-        let rows = self.long_notice(size.width);
+        // What is long hides no row of the list.
+        let rows = self.long_status(size.width);
         let rows = rows.map_or(0, |notice| message_lines(&notice, size.width).count());
         let [middle, _] = split_bottom(middle, u16::try_from(rows).unwrap_or(0));
         self.view_header(frame, header, theme);
@@ -276,19 +276,13 @@ impl ExchangeBoard {
             (None, Some(status)) => (status, theme.text),
             (None, None) => (SafeText::default(), theme.text),
         };
-        let decides = |hint: &&Hint| matches!(hint.0, "enter" | "a");
-        let most = match (&self.notice, hints.iter().any(|hint| hint.0 == "a")) {
-            (Some(_), _) => width.saturating_sub(2 + help),
-            // What decides is seen before why.
-            (None, true) => {
-                let keys: usize = hints.iter().filter(decides).map(cells).sum();
-                width.saturating_sub(3 + help + keys).min(width / 2)
-            }
-            (None, false) => width / 2,
+        let most = match self.notice.is_some() || hints.iter().any(|hint| hint.0 == "a") {
+            true => width.saturating_sub(2 + help),
+            false => width / 2,
         };
-        let status = match self.long_notice(area.width) {
-            Some(notice) => {
-                message_above(frame, area, &notice, style, theme);
+        let status = match self.long_status(area.width) {
+            Some(said) => {
+                message_above(frame, area, &said, style, theme);
                 SafeText::default()
             }
             None => status.truncated(most),
@@ -298,11 +292,23 @@ impl ExchangeBoard {
         popup::footer(frame, area, left, hints, theme);
     }
 
-    /// The notice, where it has no room beside the key of the help.
-    fn long_notice(&self, width: u16) -> Option<SafeText> {
-        let notice = SafeText::single_line(self.notice.as_deref()?, LONGEST);
-        let room = usize::from(width).saturating_sub(2 + cells_of_help(&self.hints()));
-        (notice.width() > room).then_some(notice)
+    /// What is said in the footer where it has no room there: a notice beside the key of the help, why an exchange
+    /// is held beside the keys that decide.
+    fn long_status(&self, width: u16) -> Option<SafeText> {
+        let (hints, width) = (self.hints(), usize::from(width));
+        let (said, keys) = match self.notice.as_deref() {
+            Some(notice) => (SafeText::single_line(notice, LONGEST), 0),
+            None if self
+                .seen_here()
+                .is_some_and(|seen| super::rows::is_held(seen)) =>
+            {
+                let decides = hints.iter().filter(|hint| matches!(hint.0, "enter" | "a"));
+                (self.status()?, decides.map(cells).sum())
+            }
+            None => return None,
+        };
+        let room = width.saturating_sub(2 + cells_of_help(&hints) + keys);
+        (said.width() > room).then_some(said)
     }
 
     /// The keys that have a use now, what matters most first.

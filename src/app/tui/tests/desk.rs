@@ -6,6 +6,7 @@ use crate::tui::loader::Knowledge;
 use crate::tui::loader::tests::Direct;
 use crate::tui::state::State;
 use crate::tui::tests::messages::{Message, update};
+use crate::tui::view;
 use crossterm::event::{KeyCode, KeyEvent};
 use retake_core::session::Tool;
 use retake_core::wire::tools::read_tools;
@@ -145,7 +146,8 @@ impl Desk {
     /// Gives the debugger a message and does what comes of it.
     pub(super) fn send(&mut self, message: Message) {
         let effects = update(&mut self.state, message);
-        self.state.prepare();
+        let size = self.state.size;
+        view::prepare(&mut self.state, size);
         // What has to be read counts from when it was seen.
         super::screen(&self.state);
         self.perform(effects);

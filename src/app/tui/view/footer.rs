@@ -24,7 +24,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let status = match long(state, room) {
         Some(message) => {
             super::message_above(frame, area, &message, theme.warning, theme);
-            Vec::new()
+            let others = super::exchange::others(state).filter(|_| state.notice.is_none());
+            let others = others.map(|words| format!(" {words}"));
+            vec![Span::styled(others.unwrap_or_default(), theme.warning)]
         }
         None => status(state, theme, room),
     };
@@ -177,7 +179,7 @@ fn long(state: &State, room: usize) -> Option<SafeText> {
         {
             return None;
         }
-        None => super::live::reason(state)?,
+        None => super::live::reason(state).or_else(|| super::live::fault(state))?,
     };
     (shown.width() > room).then_some(shown)
 }

@@ -67,7 +67,11 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
         Phase::Ended(_) => theme.title,
     };
     let left = room.saturating_sub(cells(&scripted) + 4).clamp(LEAST, MOST);
-    let words = SafeText::single_line(&words, left);
+    // Why an exchange is held is seen before that it is, which the time beside it says.
+    let is_held = state.exchange.as_ref().is_some_and(|open| open.is_seat);
+    let why = words.strip_prefix("paused: ");
+    let why = why.filter(|_| is_held && words.chars().count() > left);
+    let words = SafeText::single_line(why.unwrap_or(&words), left);
     let mut spans = vec![Span::styled(format!("{} ", theme.glyphs.run), style)];
     spans.extend(theme.spans(&words, style));
     if !scripted.is_empty() {
@@ -130,6 +134,14 @@ fn inside_reply(state: &State) -> Option<u32> {
     let last = state.session()?.items.last()?;
     let is_said = matches!(last.kind, Kind::Assistant | Kind::Reasoning);
     is_said.then_some(last.turn + 1)
+}
+
+/// The finding that holds the run, in words, where the cursor is on it.
+pub(super) fn fault(state: &State) -> Option<SafeText> {
+    let reason = state.live.reason_at(state.item)?;
+    let finding = state.worst_here()?;
+    let words = format!("{}  {}", finding.rule.id, finding.message());
+    matches!(reason, Reason::Fault { .. }).then(|| SafeText::single_line(&words, REASON))
 }
 
 /// A key of the run.

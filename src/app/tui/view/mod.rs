@@ -24,10 +24,15 @@ use retake_core::safe_text::SafeText;
 /// Fits the state to the frame and draws it. A terminal may have another size by now than the last event said.
 pub fn fit(frame: &mut Frame<'_>, state: &mut State, theme: &Theme) {
     let area = frame.area();
-    state.size = (area.width, area.height);
+    prepare(state, (area.width, area.height));
+    draw(frame, state, theme);
+}
+
+/// Prepares the state for a screen of this size.
+pub(super) fn prepare(state: &mut State, size: (u16, u16)) {
+    state.size = size;
     state.message_rows = footer::message_rows(state);
     state.prepare();
-    draw(frame, state, theme);
 }
 
 /// Draws the screen, of a state that is prepared for this size.

@@ -181,7 +181,9 @@ fn however_narrow_the_screen_the_time_that_is_left_is_seen() {
     let mut desk = Desk::on_a_hold();
     desk.state.size = (80, 24);
     desk.state.prepare();
-    desk.sees("exchange 4").sees("held: 4:32").sees("paused");
+    desk.sees("exchange 4")
+        .sees("held: 4:32")
+        .sees("● unknown-tool");
     desk.state.size = (60, 15);
     desk.state.prepare();
     desk.sees("held: 4:32");

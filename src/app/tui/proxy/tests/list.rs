@@ -57,7 +57,7 @@ fn held_exchanges_count_down_and_stand_in_the_header_wherever_the_cursor_is() {
     press(&mut board, "}");
     let shown = screen(&board, (100, 14));
     assert!(
-        shown.contains("held; kept alive: unknown-tool serch_flights"),
+        shown.contains(" unknown-tool serch_flights (held, kept alive)"),
         "{shown}"
     );
     assert!(shown.contains("● held +2"), "{shown}");
