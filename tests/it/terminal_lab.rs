@@ -48,6 +48,10 @@ fn begin(terminal: &mut Terminal, samples: &str) {
     terminal.send(Key::Enter);
     sees(terminal, "7 wordings, 1 model: 140 requests at most");
     press(terminal, "jje");
+    take_samples(terminal, samples);
+}
+
+fn take_samples(terminal: &mut Terminal, samples: &str) {
     for _ in 0..2 {
         terminal.send(Key::Backspace);
     }
@@ -109,12 +113,54 @@ fn an_experiment_on_a_small_screen_is_left_and_goes_on_where_it_was() {
     sees(&mut terminal, "finished");
     press(&mut terminal, "q");
     sees(&mut terminal, "unknown-tool");
-    begin(&mut terminal, "12");
+    // The model is the one of the last time.
+    press(&mut terminal, "W");
+    sees(&mut terminal, "7 wordings, 1 model: 140 requests");
+    press(&mut terminal, "jjjjjjjjje");
+    take_samples(&mut terminal, "12");
     sees(&mut terminal, "84 requests at most");
     terminal.send(Key::Enter);
     // All of them are there already.
     sees(&mut terminal, "finished");
     sees(&mut terminal, "84 requests");
+    press(&mut terminal, "Q");
+    assert!(terminal.wait_exit().unwrap().success());
+}
+
+#[test]
+fn a_wording_of_the_table_is_injected_and_the_library_says_how_often_it_helped() {
+    let folder = TempDir::new().unwrap();
+    let mut terminal = open(&folder, (120, 36), "unknown-tool-recovered.jsonl");
+    sees(&mut terminal, "2 warnings");
+    begin(&mut terminal, "2");
+    sees(&mut terminal, "14 requests at most");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "finished");
+    press(&mut terminal, "ji");
+    sees(&mut terminal, "inject error: lookup_stock");
+    sees(&mut terminal, "▸ nearest-and-list          100 % of 2");
+    sees(&mut terminal, "There is no tool named \"lookup_stock\".");
+    terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, "~ item 5  output");
+    terminal.send(Key::Esc);
+    sees(&mut terminal, "the model reads");
+    terminal.send(Key::Esc);
+    sees(&mut terminal, "▌ ▲ lookup_stock(");
+
+    // What was typed is there the next time, also in another process.
+    press(&mut terminal, "W");
+    sees(&mut terminal, "7 wordings, 1 model");
+    press(&mut terminal, "a");
+    sees(&mut terminal, "your own wording");
+    terminal.send(Key::Ctrl('s'));
+    sees(&mut terminal, "8 wordings, 1 model");
+    press(&mut terminal, "Q");
+    assert!(terminal.wait_exit().unwrap().success());
+    let mut terminal = open(&folder, (120, 36), "unknown-tool-recovered.jsonl");
+    sees(&mut terminal, "2 warnings");
+    press(&mut terminal, "W");
+    sees(&mut terminal, "8 wordings, 1 model");
+    sees(&mut terminal, "own-1");
     press(&mut terminal, "Q");
     assert!(terminal.wait_exit().unwrap().success());
 }

@@ -4,6 +4,7 @@
 use super::debugger::{self, Debugger, OpenedFile};
 use super::effect::{Effect, Perform};
 use super::lab::desk::{Desk, World};
+use super::lab::memory::LabMemory;
 use super::lab::subject::LabSubject;
 use super::layer::Input;
 use super::loader::takes::conductor::Staged;
@@ -234,8 +235,25 @@ impl App {
         // Nobody hears the news once the program ends.
         let desk = Desk::new(subject, bench, wordings, move || drop(news.send(News::Lab)));
         OpeningLayer::new(desk, |_: &mut Self, _, ()| ())
-            .if_left(|_, desk| drop_elsewhere(desk))
+            .if_left(|app, desk| {
+                app.remember(&desk);
+                drop_elsewhere(desk);
+            })
             .over(self);
+    }
+
+    /// Keeps what was written and measured in the lab for the next time.
+    fn remember(&mut self, desk: &Desk) {
+        let root = usual_root();
+        let mut memory = LabMemory::read(root.as_deref());
+        desk.lab.remember(&mut memory);
+        let written = root.map_or(Ok(()), |root| memory.write(&root));
+        if let Err(why) = written {
+            self.say(format!("the lab cannot be remembered: {why}"));
+        }
+        for debugger in self.layers.of::<Debugger>() {
+            debugger.state.recovery.lab = memory.clone();
+        }
     }
 
     /// Says something on the screen on top, until the next key.
@@ -430,6 +448,13 @@ impl Face {
             }
             Effect::Enter(id) => self.enter(id)?,
             Effect::Lab(subject) => self.app.open_lab(*subject),
+            Effect::InjectWording(place, rule, template) => {
+                self.app.close();
+                if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
+                    let effects = debugger.inject(place, rule, template);
+                    self.app.effects.extend(effects);
+                }
+            }
             Effect::Sample(journal, take) => self.open_sample(&journal, take)?,
             Effect::Proxy(command) => {
                 if let Some(watching) = self.app.layers.of::<Watching>().next() {

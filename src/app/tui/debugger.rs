@@ -2,6 +2,7 @@
 
 use super::effect::{Effect, LiveCommand, Perform};
 use super::keymap::Command;
+use super::lab::memory::LabMemory;
 use super::lab::subject::LabSubject;
 use super::layer::{Input, Layer, Step};
 use super::loader::takes::conductor::Staged;
@@ -9,7 +10,7 @@ use super::loader::{Knowledge, Loader};
 use super::report::Report;
 use super::request::{OpenRequest, View};
 use super::state::State;
-use super::state::document::{Document, Extent};
+use super::state::document::{Document, Extent, Place};
 use super::state::layout::LayoutSettings;
 use super::theme::Theme;
 use super::{update, view};
@@ -17,7 +18,7 @@ use jiff::tz::TimeZone;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::session::takes::TakeId;
-use retake_live::takes::wall_clock;
+use retake_live::takes::{usual_root, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{InputError, OpenedInput, editor, proxy};
 use std::path::{Path, PathBuf};
@@ -117,6 +118,7 @@ impl Debugger {
             state.notice = Some(format!("a wording cannot be used: {fault}"));
         }
         state.recovery.wordings = Arc::new(wordings);
+        state.recovery.lab = LabMemory::read(usual_root().as_deref());
         let agent = retake_live::agent_beside(Path::new(&state.name));
         state.live.proposed_agent = agent.map(|path| path.to_string_lossy().into_owned());
         Self {
@@ -224,6 +226,11 @@ impl Debugger {
     /// Goes to the end of a take as soon as the file is read: what came last is what it was made for.
     pub(super) fn go_to_take(&mut self, take: TakeId) {
         self.state.recovery.wanted = Some(take.0);
+    }
+
+    /// Words the error for a finding that the lab was opened for.
+    pub(super) fn inject(&mut self, place: Place, rule: &str, template: String) -> Vec<Effect> {
+        self.update(|state| update::inject(state, place, rule, template))
     }
 
     /// Breakpoints that are set in an exchange hold for all others as well.

@@ -40,6 +40,8 @@ pub enum Effect {
     /// Open an exchange of the proxy.
     Enter(ExchangeId),
     Lab(Box<LabSubject>),
+    /// Leave the lab and word the error for its finding, of this rule, with these words.
+    InjectWording(Place, &'static str, String),
     /// Open a take of a journal: a sample of the lab.
     Sample(PathBuf, TakeId),
     Proxy(proxy::ProxyCommand),

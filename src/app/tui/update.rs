@@ -14,6 +14,7 @@ mod takes;
 
 pub use arrive::arrive;
 pub use exchange::hear as exchange;
+pub(super) use lab::inject;
 pub use layers::closes_pane;
 pub use leaving::stop_run;
 pub use recover::edited;

@@ -121,6 +121,7 @@ impl Lab {
                 }
             }
             Command::Winner => self.ask_for_winner(),
+            Command::Recover("inject-error") => self.inject(),
             Command::Trial(direction) => {
                 let table = self.table_mut();
                 if !table.is_some_and(|table| table.turn(direction.is_forward())) {
@@ -278,6 +279,7 @@ impl Lab {
                 axes: candidate
                     .axes
                     .map_or_else(String::new, |axes| axes.to_string()),
+                rate: self.subject.memory.rate(self.subject.rule, &candidate.name),
                 text: candidate.template.clone(),
             });
         let setup = Setup {
@@ -420,6 +422,18 @@ impl Lab {
             journals; the same experiment goes on from them.";
         let question = Confirmation::new("leave", reason, "End it and leave?");
         self.confirm(question, effect);
+    }
+
+    /// Goes back to the call with the wording under the cursor, to inject it there.
+    fn inject(&mut self) {
+        let template = self.table().and_then(|table| table.wording());
+        match template.map(|wording| wording.template.clone()) {
+            Some(template) if !template.is_empty() => {
+                let effect = Effect::InjectWording(self.subject.place, self.subject.rule, template);
+                self.ask_to_leave(effect);
+            }
+            _ => self.say("no wording to inject here: this row asks the model as it is"),
+        }
     }
 
     /// Asks for the spec of the experiment, from which follows what the wording with the cursor becomes.

@@ -12,6 +12,7 @@
 pub mod desk;
 pub mod form;
 mod keys;
+pub mod memory;
 pub mod state;
 pub mod subject;
 #[cfg(test)]

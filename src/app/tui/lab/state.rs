@@ -1,6 +1,7 @@
 //! The state of the lab: the form, then the table, and what lies over them.
 
-use super::form::{Form, NamedModel};
+use super::form::{Field, Form, NamedModel};
+use super::memory::LabMemory;
 use super::subject::{ExperimentOrder, LabSubject, Saving};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Context;
@@ -9,7 +10,7 @@ use crate::tui::recovery::forms::Confirmation;
 use crate::tui::stack::{Layers, Screen};
 use retake_core::lab::words::{ended, meant, remarks};
 use retake_core::lab::{
-    Board, LabPhase, LabSample, Trial, TrialEnd, WordingRow, WordingVariant, standings,
+    Board, LabPhase, LabSample, Origin, Trial, TrialEnd, WordingRow, WordingVariant, standings,
 };
 use retake_core::session::index_number;
 use std::path::{Path, PathBuf};
@@ -49,8 +50,13 @@ impl Lab {
         seed: u64,
     ) -> Self {
         let subject = Arc::new(subject);
+        let mut form = Form::new(subject.clone(), written_models, models, seed);
+        for own in subject.memory.own(subject.rule) {
+            form.add(own.clone());
+        }
+        form.cursor.set(0);
         Self {
-            form: Form::new(subject.clone(), written_models, models, seed),
+            form,
             subject,
             stage: LabStage::Ordering,
             layers: Layers::default(),
@@ -108,6 +114,17 @@ impl Lab {
                 }
             }
         }
+    }
+
+    /// Has what was written and measured here remembered.
+    pub fn remember(&self, memory: &mut LabMemory) {
+        let models = self.form.models.is_ok();
+        let models = models.then(|| self.form.value(Field::Models));
+        let wordings = self.form.wordings.iter().map(|(wording, _)| wording);
+        let own = wordings.filter(|wording| wording.origin == Origin::Spec);
+        let own = own.map(|own| own.template.clone()).collect();
+        let measured = self.table().map_or_else(Vec::new, WordingTable::standings);
+        memory.learn(models, self.subject.rule, own, &measured);
     }
 
     /// What the lab was opened for.

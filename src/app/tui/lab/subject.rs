@@ -1,5 +1,6 @@
 //! What the lab is opened for, what it measures, and what it asks of the world.
 
+use super::memory::LabMemory;
 use crate::tui::recovery::wording::Previewer;
 use crate::tui::state::document::{Document, Place};
 use retake_core::lab::{LabCommand, Spec, WordingVariant};
@@ -38,6 +39,8 @@ pub struct LabSubject {
     /// The file of an agent that is proposed for its model.
     pub agent: Option<String>,
     pub previewer: Previewer,
+    /// What was written and measured before.
+    pub memory: LabMemory,
 }
 
 /// An experiment that is to begin.

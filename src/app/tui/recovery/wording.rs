@@ -28,6 +28,8 @@ pub struct WordingEntry {
     pub title: String,
     /// Its values on the axes along which wordings vary: `lists nearest, echoes nothing`.
     pub axes: String,
+    /// How often it helped in the lab: `83 % of 12`; empty where it was not measured.
+    pub rate: String,
     pub text: String,
 }
 
@@ -466,9 +468,13 @@ impl WordingEditor {
             let has_cursor = number == self.cursor.get();
             let mark = if has_cursor { theme.glyphs.cursor } else { " " };
             let mut spans = vec![Span::raw(format!("{mark} "))];
-            let room = usize::from(row.width).saturating_sub(2);
-            let name = SafeText::single_line(&self.library[number].name, room);
+            let entry = &self.library[number];
+            let room = usize::from(row.width).saturating_sub(2 + entry.rate.len() + 1);
+            let name = SafeText::single_line(&entry.name, room);
+            let space = room - name.width() + 1;
             spans.extend(theme.spans(&name, theme.text));
+            spans.push(Span::raw(" ".repeat(space)));
+            spans.push(Span::styled(entry.rate.clone(), theme.ok));
             spans
         };
         let selected = match self.focus {
@@ -488,7 +494,11 @@ impl WordingEditor {
         let room = usize::from(area.width).saturating_sub(title.len());
         let mut spans = vec![Span::styled(title, theme.title)];
         if let Some(entry) = self.library.get(self.cursor.get()) {
-            let words = format!("{}: {}", entry.name, entry.title);
+            let rate = match &*entry.rate {
+                "" => String::new(),
+                rate => format!(" ({rate})"),
+            };
+            let words = format!("{}{rate}: {}", entry.name, entry.title);
             spans.extend(theme.spans(&SafeText::single_line(&words, room), theme.text));
         }
         let style = match self.focus {

@@ -1,6 +1,7 @@
 //! What the operator is about to do about a finding, and the takes that there are.
 
 use crate::tui::effect::TakesCommand;
+use crate::tui::lab::memory::LabMemory;
 use crate::tui::state::document::{Document, Place};
 use crossterm::event::KeyEvent;
 use retake_core::actions::{Action, ActionError, ActionInput, Defect, Plan, Safety};
@@ -31,6 +32,8 @@ pub struct Recovery {
     pub typed: Option<Vec<KeyEvent>>,
     /// The take whose end is to be shown as soon as the file is read and checked.
     pub wanted: Option<u32>,
+    /// What was written and measured in the lab before.
+    pub lab: LabMemory,
     /// What was requested before the rules had seen the session.
     pub awaited: Option<Awaited>,
 }

@@ -2,11 +2,13 @@
 
 use super::recover::words;
 use crate::tui::effect::Effect;
+use crate::tui::keymap::Command;
 use crate::tui::lab::subject::LabSubject;
 use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
 use crate::tui::state::document::Place;
-use crate::tui::state::recovery::Awaited;
+use crate::tui::state::recovery::{Attempt, Awaited};
+use retake_core::actions;
 use retake_core::lab::{Origin, PLAIN, RECORDED, WordingVariant, is_reserved};
 use retake_core::rules::{Finding, Severity, nearest_of};
 use retake_core::session::{Family, Kind as ItemKind, Session};
@@ -34,6 +36,27 @@ pub(super) fn begin_on(state: &mut State, finding: usize) {
         Some(subject) => state.effects.push(Effect::Lab(Box::new(subject))),
         None => begin(state),
     }
+}
+
+/// Opens the editor of the error for a finding of the lab, with the words that were chosen there.
+pub(crate) fn inject(state: &mut State, place: Place, rule: &str, template: String) {
+    let document = state.document.clone();
+    let Some(action) = actions::find("inject-error") else {
+        return;
+    };
+    let findings = state.findings_of(place.session);
+    let is_meant =
+        |it: &&Finding| it.rule.id == rule && it.item.map(|item| item as usize) == Some(place.item);
+    let finding = findings.iter().find(is_meant).cloned();
+    let attempt = document
+        .filter(|_| place.session == state.session)
+        .map(|document| Attempt::new(document, action, place, finding));
+    let Some(key) = attempt.and_then(|attempt| attempt.draft_key("")) else {
+        return;
+    };
+    state.recovery.drafts.keep(key, template);
+    state.go_to(place.item);
+    super::obey(state, Command::Recover("inject-error"));
 }
 
 /// Whether there is anything to tell the model about a finding.
@@ -97,8 +120,10 @@ fn subject_of(state: &State, finding: &Finding) -> Option<LabSubject> {
             .as_ref()
             .map(|agent| agent.path.clone())
             .filter(|path| !path.is_empty())
+            .or_else(|| state.recovery.lab.models())
             .or_else(|| state.live.proposed_agent.clone()),
         previewer: words::previewer(state, finding, &document),
+        memory: state.recovery.lab.clone(),
         is_main: state.recovery.takes.current == 0 && !state.live.is_on(),
         document,
     })

@@ -119,6 +119,7 @@ fn editors(text: &str) -> [View; 2] {
             title: own(),
             text: own(),
             library: vec![WordingEntry {
+                rate: String::new(),
                 name: own(),
                 title: own(),
                 axes: own(),

@@ -30,6 +30,7 @@ fn entry(name: &str, title: &str, axes: &str, text: &str) -> WordingEntry {
     WordingEntry {
         name: name.to_owned(),
         title: title.to_owned(),
+        rate: String::new(),
         axes: axes.to_owned(),
         text: text.to_owned(),
     }

@@ -13,6 +13,7 @@ use crate::tui::state::recovery::{Attempt, DraftKey, TakeRow};
 use retake_core::actions::{self, ActionError, ItemValue, OpenItem, lines, types_of, wording_kind};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::json::not_json;
+use retake_core::lab::RECORDED;
 use retake_core::rules::{Finding, Run};
 use retake_core::safe_text::SafeText;
 use retake_core::schema::{Validator, Violation};
@@ -52,12 +53,13 @@ pub(super) fn wording_editor(state: &State, attempt: &Attempt) -> Option<Wording
     };
     let text = state.recovery.drafts.find(&key).unwrap_or(default);
     let text = text.to_owned();
+    let rule = attempt.finding.as_ref().map_or("", |it| it.rule.id);
     let faulty = faulty_calls(session, &findings, attempt);
     let (tried, target) = (attempt.clone(), state.recovery.target);
     let setup = Setup {
         title: format!("inject error: {}", named(session, attempt.place.item)),
         text,
-        library: library(state, recorded, kind),
+        library: library(state, recorded, kind, rule),
         placeholders: wording::VARIABLES
             .iter()
             .map(|variable| variable.name.to_owned())
@@ -179,11 +181,13 @@ fn library(
     state: &State,
     recorded: Option<String>,
     kind: wording::FailureKind,
+    rule: &str,
 ) -> Vec<WordingEntry> {
     let recorded = recorded.map(|text| WordingEntry {
         name: "recorded".to_owned(),
         title: "as recorded".to_owned(),
         axes: String::new(),
+        rate: state.recovery.lab.rate(rule, RECORDED.name),
         text,
     });
     let known = state
@@ -197,6 +201,7 @@ fn library(
             axes: wording::find(kind, choice.name)
                 .filter(|wording| wording.template == choice.template)
                 .map_or_else(|| "your own".to_owned(), |wording| wording.axes.to_string()),
+            rate: state.recovery.lab.rate(rule, choice.name),
             text: choice.template.to_owned(),
         });
     recorded.into_iter().chain(known).collect()

@@ -1,0 +1,97 @@
+//! What the lab remembers from one experiment to the next: the model, the operator's own wordings, and how often
+//! each wording helped.
+
+use retake_core::lab::words::rate;
+use retake_core::lab::{Proportion, WordingRow};
+use retake_live::replace::{Backup, Draft};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+/// Its name in the operator's own folder.
+const FILE: &str = "lab.json";
+/// Most wordings of the operator's own that are kept for a rule.
+const OWN: usize = 20;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LabMemory {
+    /// The models as they were written.
+    models: String,
+    rules: BTreeMap<String, RuleMemory>,
+}
+
+/// What is remembered of the experiments on a rule.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct RuleMemory {
+    /// The operator's own wordings.
+    own: Vec<String>,
+    /// By the name of a wording: how often it helped, and of how many answers.
+    rates: BTreeMap<String, (u32, u32)>,
+}
+
+impl LabMemory {
+    /// Reads it from the operator's own folder; what cannot be read is not remembered.
+    pub fn read(root: Option<&Path>) -> Self {
+        let text = root.and_then(|root| fs::read(root.join(FILE)).ok());
+        let memory = text.and_then(|text| serde_json::from_slice(&text).ok());
+        memory.unwrap_or_default()
+    }
+
+    /// Writes it there; gives why not.
+    pub fn write(&self, root: &Path) -> Result<(), String> {
+        let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
+        let made = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(root);
+        made.map_err(|error| error.to_string())?;
+        let draft = Draft::write(&root.join(FILE), Some(0o600), |out| out.write_all(&text));
+        let written = draft.and_then(|draft| draft.take_place(Backup::None));
+        written.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Takes over the models that were written last, and for a rule the operator's own wordings and what was measured.
+    pub fn learn(
+        &mut self,
+        models: Option<String>,
+        rule: &str,
+        own: Vec<String>,
+        measured: &[WordingRow],
+    ) {
+        self.models = models.unwrap_or(std::mem::take(&mut self.models));
+        let rule = self.rules.entry(rule.to_owned()).or_default();
+        rule.own = own;
+        let surplus = rule.own.len().saturating_sub(OWN);
+        rule.own.drain(..surplus);
+        for WordingRow { name, measured, .. } in measured {
+            if measured.answered() > 0 {
+                let helped = measured.corrected;
+                rule.rates
+                    .insert(name.clone(), (helped.hits(), helped.of()));
+            }
+        }
+    }
+
+    /// The models that were used last, as they were written.
+    pub fn models(&self) -> Option<String> {
+        Some(self.models.clone()).filter(|models| !models.is_empty())
+    }
+
+    /// The operator's own wordings for a rule.
+    pub(super) fn own(&self, rule: &str) -> &[String] {
+        self.rules.get(rule).map_or(&[], |rule| &rule.own)
+    }
+
+    /// How often a wording helped, where it was measured: `83 % of 12`.
+    pub fn rate(&self, rule: &str, name: &str) -> String {
+        let measured = self.rules.get(rule).and_then(|rule| rule.rates.get(name));
+        measured.map_or_else(String::new, |(hits, of)| {
+            format!("{} of {of}", rate(Proportion::new(*hits, *of).rate()))
+        })
+    }
+}
