@@ -385,7 +385,11 @@ pub fn explanations(
 pub fn pause(words: &str, theme: &Theme, width: usize) -> PageText {
     PageText {
         title: " paused ".to_owned(),
-        lines: entry("", words, theme.text, width, theme),
+        // An error may be a whole page.
+        lines: words
+            .lines()
+            .flat_map(|line| entry("", line, theme.text, width, theme))
+            .collect(),
         targets: Vec::new(),
     }
 }

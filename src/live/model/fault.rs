@@ -11,6 +11,9 @@ use std::time::{Duration, SystemTime};
 /// Of an error text so many characters are kept: providers quote the schema that they refuse.
 const WHY: usize = 16_000;
 
+/// Most characters of the title of a page.
+const TITLE: usize = 200;
+
 /// Of the body of a refusal so many bytes are read.
 const ERROR_BODY: usize = 64 * 1024;
 
@@ -107,7 +110,10 @@ impl RefusedStatus {
             (Some(to), _) => why.push_str(&format!(": a redirect to {to}, which is not followed")),
             (None, Some(refusal)) => why.push_str(&format!(": {}", refusal.line())),
             (None, None) if self.body.trim().is_empty() => {}
-            (None, None) => why.push_str(&format!(": {}", beginning(&self.body))),
+            (None, None) => {
+                let said = titled(&self.body).unwrap_or_else(|| self.body.trim().to_owned());
+                why.push_str(&format!(": {said}"));
+            }
         }
         if let Some(id) = &self.request_id {
             why.push_str(&format!(" [request {id}]"));
@@ -180,19 +186,24 @@ impl Trouble {
     }
 }
 
-/// What a text that nobody expected begins with; of a page its title.
+/// What a text that nobody expected says, as far as it is kept; of a page its title first.
 pub(crate) fn beginning(text: &str) -> String {
+    match titled(text) {
+        Some(page) => page,
+        None => format!("it begins \"{}\"", capped(text.trim(), WHY)),
+    }
+}
+
+/// A page of HTML after its title; `None` for another text.
+fn titled(text: &str) -> Option<String> {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
-    let title = lower.find("<title>").map(|at| at + "<title>".len());
-    let title = title.and_then(|start| {
-        let length = lower[start..].find("</title>")?;
-        text.get(start..start + length)
-    });
-    match title {
-        Some(title) => format!("a page with the title \"{}\"", capped(title.trim(), 200)),
-        None => format!("it begins \"{}\"", capped(text, 200)),
-    }
+    let start = lower.find("<title>")? + "<title>".len();
+    let length = lower[start..].find("</title>")?;
+    let title = text.get(start..start + length)?;
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (title, text) = (capped(&title, TITLE), capped(text, WHY));
+    Some(format!("a page with the title \"{title}\": {text}"))
 }
 
 /// The first characters of a text, with a mark where there were more.
@@ -262,16 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_named_by_its_title() {
+    fn a_page_is_whole_after_its_title() {
         let page = "<html><TITLE> 502 Bad\nGateway </TITLE>İ</html>";
-        assert_eq!(
-            beginning(page),
-            "a page with the title \"502 Bad\nGateway\""
-        );
+        let said = "a page with the title \"502 Bad Gateway\": ";
+        assert_eq!(beginning(page), format!("{said}{page}"));
         assert_eq!(beginning("<title>"), "it begins \"<title>\"");
-        assert_eq!(
-            beginning(&"é".repeat(300)).chars().count(),
-            11 + 200 + 1 + 1
-        );
+        let long = beginning(&"é".repeat(WHY + 1));
+        assert_eq!(long.chars().count(), 11 + WHY + 1 + 1);
     }
 }
