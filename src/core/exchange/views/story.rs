@@ -306,9 +306,7 @@ impl Story {
             .collect::<Vec<_>>();
         tools.dedup();
         let tools = tools.join(", ");
-        format!(
-            "what the agent has not seen is put back: the call of {tools} and how it was answered"
-        )
+        format!("put back what the agent has not seen: the call of {tools} and how it was answered")
     }
 }
 
