@@ -97,6 +97,6 @@ fn a_recording_that_is_opened_again_has_the_log_the_states_and_both_sides() {
     desk.press('v');
     desk.sees("what the agent sent and got");
     desk.sees("search_flights(");
-    desk.press('q');
+    desk.press('Q');
     assert!(desk.terminal.wait_exit().unwrap().success());
 }
