@@ -127,7 +127,10 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     assert!(!findings.contains(r#""line":null"#), "{findings}");
 
     let mut terminal = open(&folder, name);
-    sees(&mut terminal, "1 take, latest take 1 (inject error) (T)");
+    sees(
+        &mut terminal,
+        "1 take: ^r opens take 1 (inject error), the latest",
+    );
     terminal.send(Key::Char('T'));
     sees(&mut terminal, "inject error");
     sees(&mut terminal, "Nobody knows. ");
@@ -240,7 +243,10 @@ fn what_was_acknowledged_outlives_a_killed_process() {
     assert_eq!(fs::read(folder.path().join(name)).unwrap(), recorded);
 
     let mut terminal = open(&folder, name);
-    sees(&mut terminal, "3 takes, latest take 3 (drop pair) (T)");
+    sees(
+        &mut terminal,
+        "3 takes: ^r opens take 3 (drop pair), the latest",
+    );
     sees(&mut terminal, "◆");
     assert!(!terminal.screen().contains("NOT RECORDING"));
     terminal.send(Key::Ctrl('r'));
@@ -281,7 +287,10 @@ fn a_take_has_a_name_in_the_header_and_says_after_a_restart_why_it_is_there() {
     terminal.wait_exit().unwrap();
 
     let mut terminal = open_wide(&folder, name);
-    sees(&mut terminal, "1 take, latest \"without the call\" (T)");
+    sees(
+        &mut terminal,
+        "1 take: ^r opens \"without the call\", the latest",
+    );
     terminal.send(Key::Char('Q'));
     terminal.wait_exit().unwrap();
 }

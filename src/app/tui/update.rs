@@ -167,7 +167,7 @@ pub fn obey(state: &mut State, command: Command) {
         | Command::Abort
         | Command::Always => live::obey(state, command),
         Command::Undo => takes::ask(state, TakesCommand::Undo),
-        Command::Redo => takes::ask(state, TakesCommand::Redo),
+        Command::Redo => takes::redo(state),
         Command::Fork => takes::fork(state),
         Command::Takes => takes::tree(state),
         Command::SaveAs => takes::ask(state, TakesCommand::Formats(state.session)),

@@ -49,8 +49,8 @@ pub struct TakeLine {
     /// How many takes lie between it and the recording, itself included; 0 for the recording.
     pub depth: usize,
     /// One entry for each fork above it, from the recording down: whether further branches of that fork
-    /// follow below. A take that is the only child of its parent continues the column of its parent, so that
-    /// a long story stays narrow.
+    /// follow below. A take that is the only child of its parent, and changes it, continues the column of its
+    /// parent, so that a long story stays narrow.
     pub rails: Vec<bool>,
     /// Whether it is the last child of its parent.
     pub is_last: bool,
@@ -354,7 +354,12 @@ impl Takes {
         }];
         while let Some(branch) = waiting.pop() {
             let children = self.children(branch.id);
-            let forks = children.len() > 1;
+            // The history of its parent goes on beside a fork, even the only one.
+            let is_fork = |id: &TakeId| {
+                let take = self.get(*id);
+                take.is_some_and(|take| take.cause.action.is_none() && take.forked_at.is_some())
+            };
+            let forks = children.len() > 1 || children.iter().any(is_fork);
             for (number, id) in children.iter().enumerate().rev() {
                 let is_last = number + 1 == children.len();
                 let mut rails = branch.rails.clone();

@@ -34,6 +34,8 @@ pub struct Recovery {
     pub wanted: Option<u32>,
     /// What was written and measured in the lab before.
     pub lab: LabMemory,
+    /// The latest take that the file was opened with, until one is shown: the way forward from the recording.
+    pub latest: Option<u32>,
     /// What was requested before the rules had seen the session.
     pub awaited: Option<Awaited>,
 }

@@ -100,7 +100,9 @@ impl Desk {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let mut state = State::new(name, (100, 30));
         loader.read(&mut state);
-        state.notice = state.notice.filter(|notice| notice.contains(" (T)"));
+        state.notice = state
+            .notice
+            .filter(|notice| notice.contains("T lists them"));
         Self {
             folder,
             path,

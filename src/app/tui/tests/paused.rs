@@ -161,6 +161,10 @@ fn a_fork_inside_a_reply_is_paused_there_and_the_model_goes_on() {
     assert_eq!(questions(&mut desk), asked);
     desk.press("u ^r").sees("paused: c continues");
     desk.press("c").comes("finished");
-    assert_eq!(desk.items()[4..], ["assistant"], "the script has no more to say");
+    assert_eq!(
+        desk.items()[4..],
+        ["assistant"],
+        "the script has no more to say"
+    );
     assert_eq!(questions(&mut desk), asked + 1);
 }

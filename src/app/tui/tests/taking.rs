@@ -151,7 +151,7 @@ fn notes_and_marks_stay_with_their_items() {
     desk.go_to(7).press("m").misses("◆ ");
     desk.press("u").sees("note: ask the airline").misses("◆");
     let mut desk = desk.again();
-    desk.sees("1 take, latest take 1 (inject error)")
+    desk.sees("1 take: ^r opens take 1 (inject error), the latest; T lists them")
         .sees("note: ask the airline");
     desk.press("' ^u enter").misses("note: ask");
     desk.press("^r")
@@ -163,10 +163,19 @@ fn notes_and_marks_stay_with_their_items() {
 #[test]
 fn after_a_restart_the_recording_is_shown_and_new_takes_are_of_it() {
     let mut desk = two_takes().again();
-    desk.sees("2 takes, latest take 2 (take the suggestion) (T)")
+    desk.sees("2 takes: ^r opens take 2 (take the suggestion), the latest; T lists them")
         .sees("recording, 2 takes");
     desk.press("i ^s enter").sees("take 3 of 3");
     desk.press("T").sees("from the recording at item 7");
+}
+
+#[test]
+fn one_key_opens_the_latest_take_of_a_file_that_is_opened_again() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter x enter").sees("take 2 of 2");
+    let mut desk = desk.again();
+    desk.press("^r").sees("take 2 of 2");
+    desk.press("u u ^r").sees("take 1 of 2");
 }
 
 #[test]
@@ -336,7 +345,7 @@ fn what_cannot_be_recorded_is_said_until_it_works_again() {
     desk.wait();
     desk.sees("takes can be recorded again")
         .misses("NOT RECORDING");
-    desk.again().sees("1 take, latest");
+    desk.again().sees("1 take: ^r opens");
 }
 
 #[test]

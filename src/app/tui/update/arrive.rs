@@ -8,7 +8,7 @@ use crate::tui::recovery::takes::TakeTree;
 use crate::tui::report::Report;
 use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::document::{Document, Extent, Place};
-use crate::tui::state::recovery::{TakeRow, TakesView};
+use crate::tui::state::recovery::TakesView;
 use crate::tui::state::{Follow, Stage, State};
 use retake_core::rules::Severity;
 use std::sync::Arc;
@@ -72,9 +72,13 @@ pub fn arrive(state: &mut State, report: Report) {
                 _ if view.are_of_run() => {}
                 count => {
                     let takes = if count == 1 { "take" } else { "takes" };
-                    let latest = view.rows.iter().max_by_key(|row| row.id);
-                    let latest = latest.map_or_else(String::new, TakeRow::label);
-                    state.say(format!("{count} {takes}, latest {latest} (T)"));
+                    if let Some(latest) = view.rows.iter().max_by_key(|row| row.id) {
+                        state.recovery.latest = Some(latest.id);
+                        let latest = latest.label();
+                        state.say(format!(
+                            "{count} {takes}: ^r opens {latest}, the latest; T lists them"
+                        ));
+                    }
                 }
             }
             takes::take_view(state, view);

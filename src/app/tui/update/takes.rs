@@ -70,6 +70,16 @@ pub(super) fn done(state: &mut State) {
     }
 }
 
+/// Forward to the next take; from a recording that was opened with takes to the latest one.
+pub(super) fn redo(state: &mut State) {
+    let is_recording = state.recovery.takes.current == 0;
+    let command = match state.recovery.latest.take().filter(|_| is_recording) {
+        Some(latest) => TakesCommand::GoTo(latest),
+        None => TakesCommand::Redo,
+    };
+    ask(state, command);
+}
+
 pub(super) fn tree(state: &mut State) {
     let rows = state.recovery.takes.rows.clone();
     if rows.len() < 2 {

@@ -53,6 +53,19 @@ fn going_somewhere_else_is_what_redo_remembers() {
 }
 
 #[test]
+fn a_fork_is_drawn_as_a_branch_where_it_is_the_only_child_too() {
+    let mut takes = Takes::default();
+    let first = forked(&mut takes, TakeId::MAIN);
+    let fork = Take {
+        forked_at: Some(3),
+        ..take(first, "up to item 4")
+    };
+    takes.fork(fork).unwrap();
+    let rails = takes.branches().into_iter().map(|line| line.rails);
+    assert_eq!(rails.collect::<Vec<_>>(), [vec![], vec![], vec![false]]);
+}
+
+#[test]
 fn a_story_without_forks_stays_in_one_column() {
     let mut takes = Takes::default();
     let first = forked(&mut takes, TakeId::MAIN);
