@@ -199,7 +199,7 @@ fn a_bad_line_becomes_good_when_it_is_asked_often_enough() {
     assert_eq!(
         play.ask().unwrap_err(),
         ScriptedFault::Cut {
-            after: 6,
+            after: 4,
             error: None
         }
     );
