@@ -167,7 +167,7 @@ fn inject_until_signal(
         let _over = sender.send(one);
     });
     let proxy = Proxy::start_with_chaos(options, chaos.clone(), heard);
-    let proxy = proxy.map_err(refused)?;
+    let proxy = proxy.map_err(super::proxy::not_started)?;
     let journal = proxy.journal().to_string_lossy().into_owned();
     say(&connect::text(proxy.reaches()));
     wait(&news, signal)?;

@@ -10,9 +10,9 @@ use retake_core::engine::Policy;
 use retake_core::exchange::{ExchangeEnding, ExchangeId, ExchangePhase, ExchangeSummary};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::rules::Finding;
-use retake_live::proxy::agent::{self, AgentCommand, AgentProcess};
+use retake_live::proxy::agent::{self, AgentCommand, AgentProcess, PLACEHOLDER_KEYS};
 use retake_live::proxy::connect::{self, Reach};
-use retake_live::proxy::{Ports, Proxy, ProxyNews, ProxyOptions, Report};
+use retake_live::proxy::{Ports, Proxy, ProxyError, ProxyNews, ProxyOptions, Report, Upstream};
 use retake_live::report::FileReport;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{Recording, note_ends, read_policy};
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
         let wish = Wish {
             spec,
             command: &arguments.command,
-            defaults: &[],
+            defaults: keys(arguments),
             format: arguments.format,
             recording: None,
         };
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &ProxyArguments) -> Result<Exit, Failure> {
         }
     });
     let proxy = Proxy::start(options, report.clone());
-    let proxy = proxy.map_err(refused)?;
+    let proxy = proxy.map_err(not_started)?;
     let (journal, reaches) = (proxy.journal().to_owned(), proxy.reaches().to_vec());
     let watched = Watched {
         reaches: &reaches,
@@ -148,8 +148,27 @@ fn order(arguments: &ProxyArguments) -> Result<Option<AgentCommand>, Failure> {
         // A terminal is for whoever is in front, and the agent is in no session that has one.
         inherits_input: arguments.headless && !io::stdin().is_terminal(),
         output: output.transpose()?,
-        defaults: &[],
+        defaults: keys(arguments),
     }))
+}
+
+/// What the agent finds in place of a key: a provider wants its own, a server on this machine usually none.
+fn keys(arguments: &ProxyArguments) -> &'static [(&'static str, &'static str)] {
+    match arguments.upstream.iter().all(Upstream::is_local) {
+        true => PLACEHOLDER_KEYS,
+        false => &[],
+    }
+}
+
+/// Why a proxy was not started.
+pub(super) fn not_started(error: ProxyError) -> Failure {
+    let is_taken = error.is_port_taken();
+    let failure = refused(error);
+    match is_taken {
+        true => failure
+            .hinting("port 0, as --listen 127.0.0.1:0, takes any free port; so does no --listen"),
+        false => failure,
+    }
 }
 
 // How many news wait to be written: where nobody reads the lines, memory is bounded.

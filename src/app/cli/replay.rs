@@ -13,7 +13,7 @@ use retake_core::replay::{Differences, Matching, Tape, TapePlace};
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Session};
 use retake_live::lock::lock;
-use retake_live::proxy::agent::{AgentCommand, AgentProcess};
+use retake_live::proxy::agent::{AgentCommand, AgentProcess, PLACEHOLDER_KEYS};
 use retake_live::proxy::connect::{self, Reach};
 use retake_live::proxy::{Ports, ProxyNews, ProxyOptions, Report, USUAL_ASKS, Upstream};
 use retake_live::replay::{ANY_PORT, ReplayEvent, ReplayOptions, ReplayServer};
@@ -24,13 +24,6 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
-
-/// What an agent finds where it looks for a key and has none: no SDK begins without one, and none
-/// is requested here.
-const KEYS: &[(&str, &str)] = &[
-    ("OPENAI_API_KEY", "retake-replay"),
-    ("ANTHROPIC_API_KEY", "retake-replay"),
-];
 
 /// What is heard while a recording is served.
 enum Heard {
@@ -146,7 +139,7 @@ fn started(
         // A terminal is for whoever is in front, and the agent is in no session that has one.
         inherits_input: !io::stdin().is_terminal() && !reads_stdin(arguments),
         output: None,
-        defaults: KEYS,
+        defaults: PLACEHOLDER_KEYS,
     };
     start_agent(order, reaches, report)
 }
@@ -238,7 +231,7 @@ fn run_with_chaos(spec: &Path, arguments: &ReplayArguments, tape: Tape) -> Resul
     let wish = Wish {
         spec,
         command: &arguments.command,
-        defaults: KEYS,
+        defaults: PLACEHOLDER_KEYS,
         format: arguments.format,
         recording: Some(&served),
     };

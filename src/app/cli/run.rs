@@ -27,6 +27,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
+    let wordings = Wordings::read(&usual_files(Path::new(".")));
+    let file = agent_file(&arguments.agent, &wordings)?;
     if !arguments.headless && !io::stdout().is_terminal() {
         let message = "a run under the debugger needs a terminal";
         return Err(Failure::with_hint(
@@ -34,8 +36,6 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
             "--headless runs without one, by a policy",
         ));
     }
-    let wordings = Wordings::read(&usual_files(Path::new(".")));
-    let file = agent_file(&arguments.agent, &wordings)?;
     let options = options(arguments, &wordings)?;
     if let Some(confirmation) = Confirmation::of_agent(&file) {
         confirmation.ask(arguments.trust)?;

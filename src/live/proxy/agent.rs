@@ -50,6 +50,13 @@ fn groups() -> MutexGuard<'static, Vec<Pid>> {
     lock(&GROUPS)
 }
 
+/// What an agent finds in place of a key that is not set, where no provider is asked: no SDK begins without one.
+pub const PLACEHOLDER_KEYS: &[(&str, &str)] = &[
+    ("OPENAI_API_KEY", "retake-placeholder"),
+    ("ANTHROPIC_API_KEY", "retake-placeholder"),
+    ("GEMINI_API_KEY", "retake-placeholder"),
+];
+
 /// How an agent is started.
 #[derive(Debug)]
 pub struct AgentCommand {

@@ -178,7 +178,7 @@ impl Upstream {
     }
 
     /// Whether it is a server on this machine, which may speak for any provider.
-    fn is_local(&self) -> bool {
+    pub fn is_local(&self) -> bool {
         let host = self
             .base
             .name()

@@ -58,6 +58,14 @@ pub enum ProxyError {
     System(#[from] io::Error),
 }
 
+impl ProxyError {
+    /// Whether another program listens on the address.
+    pub fn is_port_taken(&self) -> bool {
+        let taken = io::ErrorKind::AddrInUse;
+        matches!(self, Self::Listener(ListenError::Address { error, .. }) if error.kind() == taken)
+    }
+}
+
 impl Proxy {
     /// Starts a proxy. `report` hears of it on threads of its own, and must not wait.
     pub fn start(options: ProxyOptions, report: Report) -> Result<Self, ProxyError> {

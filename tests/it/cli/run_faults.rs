@@ -24,6 +24,39 @@ properties.id = {{ type = "integer" }}
     )
 }
 
+#[test]
+fn a_file_that_is_not_there_is_named_before_a_terminal_is_asked_for() {
+    let here = folder(&[]);
+    let (code, _, err) = told(here.path(), &["run", "nope.toml"]);
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("nope.toml") && !err.contains("terminal"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_listener_whose_port_is_taken_says_how_to_get_a_free_one() {
+    let here = folder(&[]);
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    let upstream = "http://127.0.0.1:1";
+    let arguments = [
+        "proxy",
+        "--headless",
+        "--upstream",
+        upstream,
+        "--listen",
+        &taken,
+    ];
+    let (code, _, err) = told(here.path(), &arguments);
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("cannot listen on") && err.contains("takes any free port"),
+        "{err}"
+    );
+}
+
 /// A run without an operator: its exit code and its lines.
 fn run(here: &Path, policy: Option<&str>) -> (i32, Vec<Value>) {
     // One run is one journal.

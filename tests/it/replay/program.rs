@@ -183,7 +183,7 @@ fn an_agent_is_started_pointed_at_it_and_how_it_went_is_the_exit_code() {
     let lines = stdout.lines().skip(1).collect::<Vec<_>>();
     assert!(lines.contains(&"turn 3  chat, whole"), "{stdout}");
     assert!(
-        lines.contains(&"| HTTP/1.0 200") && lines.contains(&"| key retake-replay"),
+        lines.contains(&"| HTTP/1.0 200") && lines.contains(&"| key retake-placeholder"),
         "{stdout}"
     );
     assert!(lines.contains(&"not requested: turn 4, turn 6"), "{stdout}");

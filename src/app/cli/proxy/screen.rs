@@ -1,7 +1,7 @@
 //! A proxy on the screen: the operator decides.
 
 use crate::cli::arguments::{LookArguments, OpenArguments};
-use crate::cli::exit::{Exit, Failure, refused, report_where};
+use crate::cli::exit::{Exit, Failure, report_where};
 use crate::cli::inputs::{self, inputs_of};
 use crate::tui::loader::takes::conductor::{Seated, Stir};
 use crate::tui::proxy::{CurlRequest, Exchanges, ProxyInfo, Watched};
@@ -105,7 +105,7 @@ pub(super) fn show(
     let (breakpoints, is_intercepting) = (options.breakpoints.clone(), options.intercepts);
     let unverified = options.insecure.clone();
     let proxy = Proxy::start(options, report.clone());
-    let proxy = proxy.map_err(refused)?;
+    let proxy = proxy.map_err(super::not_started)?;
     let child = order.as_ref().map(|order| {
         let words = order.argv.iter().map(|word| word.to_string_lossy());
         words.collect::<Vec<_>>().join(" ")
