@@ -22,6 +22,7 @@ use rmcp::transport::stdio;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, ServiceExt};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::io;
@@ -29,7 +30,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, duplex,
+};
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio::sync::Semaphore;
 
@@ -37,6 +40,35 @@ use tokio::sync::Semaphore;
 const AT_ONCE: usize = 4;
 /// How much of what a command prints on standard error is kept, in bytes.
 const COMPLAINTS: u64 = 8 * 1024;
+
+/// Bytes that wait between standard input and the server.
+const PIPE: usize = 64 * 1024;
+/// The answer to a line that is not JSON, as JSON-RPC wants it.
+const NOT_JSON: &str = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Parse error: this line is not JSON\"}}\n";
+
+/// Passes the lines on that are JSON. The library drops others without an answer.
+async fn answer_garbage(input: impl AsyncRead + Unpin, mut sound: impl AsyncWrite + Unpin) {
+    let (mut lines, mut output) = (BufReader::new(input), tokio::io::stdout());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // Whoever cannot read or write any more is gone, and the server ends with it.
+        let Ok(1..) = lines.read_until(b'\n', &mut line).await else {
+            return;
+        };
+        let is_json = serde_json::from_slice::<IgnoredAny>(&line).is_ok();
+        let done = match is_json || line.trim_ascii().is_empty() {
+            true => sound.write_all(&line).await,
+            false => output
+                .write_all(NOT_JSON.as_bytes())
+                .await
+                .and(output.flush().await),
+        };
+        if done.is_err() {
+            return;
+        }
+    }
+}
 
 /// What a client is told of a tool.
 #[derive(Debug, Clone)]
@@ -123,7 +155,13 @@ impl<T: McpTools> McpServer<T> {
             .enable_all()
             .build()?;
         let ended = runtime.block_on(async {
-            let service = self.serve(stdio()).await.map_err(io::Error::other)?;
+            let (input, output) = stdio();
+            let (readable, sound) = duplex(PIPE);
+            tokio::spawn(answer_garbage(input, sound));
+            let service = self
+                .serve((readable, output))
+                .await
+                .map_err(io::Error::other)?;
             service.waiting().await.map_err(io::Error::other)
         });
         // The thread that waits for standard input does not end before a line comes.

@@ -159,6 +159,39 @@ fn an_agent_finds_the_broken_run_and_reads_why() {
 }
 
 #[test]
+fn a_line_that_is_not_json_is_answered_and_the_next_one_is_heard() {
+    let folder = folder();
+    let mut client = Client::start(folder.path(), &["--root", "runs"]);
+    let input = client.input.as_mut().unwrap();
+    input.write_all(b"garbage\n").unwrap();
+    let mut line = String::new();
+    client.output.read_line(&mut line).unwrap();
+    let reply: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(reply["error"]["code"], -32700, "{reply}");
+    assert_eq!(
+        (&reply["id"], &reply["jsonrpc"]),
+        (&Value::Null, &json!("2.0"))
+    );
+    assert!(client.tools().contains(&"find_defects".to_owned()));
+}
+
+#[test]
+fn an_unknown_action_is_answered_with_the_names_of_those_that_there_are() {
+    let folder = folder();
+    let mut client = Client::start(folder.path(), &["--root", "runs"]);
+    let recovery = json!({"path": "runs/run.json", "action": "inject-eror"});
+    let refused = client.call("propose_fix", recovery).unwrap_err();
+    assert!(
+        refused.contains("did you mean `inject-error`?"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("drop-pair") && !refused.contains("--"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_request_is_checked_before_it_is_sent() {
     let folder = folder();
     let mut client = Client::start(folder.path(), &[]);

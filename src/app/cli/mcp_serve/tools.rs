@@ -1,6 +1,6 @@
 //! The tools of the MCP server: each is a command of retake, with the arguments that an agent may give it.
 
-use retake_core::suggest;
+use retake_core::{actions, suggest};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 
@@ -394,6 +394,7 @@ impl ServedCommand {
                     false => continue,
                 },
                 Path | NewFile => path(text()?, parameter.kind)?,
+                Text if parameter.option == ACTION.option => self.action(text()?)?.into(),
                 Text => text()?.into(),
                 Number => {
                     let number = value.as_u64().filter(|number| *number > 0);
@@ -416,6 +417,23 @@ impl ServedCommand {
         words.push("--".into());
         words.extend(operands);
         Ok(words)
+    }
+
+    /// The id of an action; an unknown one is answered with those that there are.
+    fn action<'a>(&self, id: &'a str) -> Result<&'a str, String> {
+        if actions::find(id).is_some() {
+            return Ok(id);
+        }
+        let known: Vec<_> = actions::ACTIONS.iter().map(|action| action.id).collect();
+        let nearest = suggest::nearest(id, &known);
+        let hint = nearest.first().map_or_else(String::new, |near| {
+            format!(" did you mean `{}`?", near.name)
+        });
+        Err(format!(
+            "{}: there is no action `{id}`;{hint} the actions are {}",
+            self.name,
+            known.join(", ")
+        ))
     }
 
     /// Those of the arguments of another tool that this one takes, too.
