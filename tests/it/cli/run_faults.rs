@@ -47,7 +47,7 @@ fn a_listener_whose_port_is_taken_says_how_to_get_a_free_one() {
         "--upstream",
         upstream,
         "--listen",
-        &taken,
+        taken.as_str(),
     ];
     let (code, _, err) = told(here.path(), &arguments);
     assert_eq!(code, 2);
