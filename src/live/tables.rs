@@ -13,9 +13,9 @@ mod in_memory;
 mod rows;
 
 #[cfg(feature = "tables")]
-pub use batches::{BatchSink, TableSet, batches_of_json, table_schemas};
+pub use batches::{BatchSink, RowsError, TableSet, batches_of_json, table_schemas};
 pub use columns::{SCHEMA_VERSION, markdown_tables};
 #[cfg(feature = "tables")]
 pub use in_memory::{MemoryTables, NamedFile, TablesError};
 #[cfg(feature = "tables")]
-pub use rows::{RowsError, write_rows};
+pub use rows::write_rows;

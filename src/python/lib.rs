@@ -108,6 +108,9 @@ impl Table {
 /// something else than a recording.
 type Tables = (HashMap<&'static str, Table>, Vec<(usize, PyErr, bool)>);
 
+/// The recordings that paths name, and whether each was found in a folder; and the folders that cannot be walked.
+type Recordings = (Vec<(PathBuf, bool)>, Vec<(PathBuf, PyErr)>);
+
 #[pymodule]
 mod _retake {
     use super::*;
@@ -148,9 +151,8 @@ mod _retake {
         Ok((PyBytes::new(py, &text), done))
     }
 
-    /// The recordings that paths name, and whether each was found in a folder; and the folders that cannot be walked.
     #[pyfunction]
-    fn walk(py: Python<'_>, paths: Vec<PathBuf>) -> (Vec<(PathBuf, bool)>, Vec<(PathBuf, PyErr)>) {
+    fn walk(py: Python<'_>, paths: Vec<PathBuf>) -> Recordings {
         let Walked { files, failures } = py.detach(|| expand(&paths));
         let files = files.into_iter().map(|file| (file.path, file.in_folder));
         let failures = failures.into_iter();

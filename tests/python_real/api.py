@@ -6,6 +6,7 @@ Exit code 1: a story went another way.
 """
 
 import copy
+import importlib
 import json
 import subprocess
 import sys
@@ -107,6 +108,16 @@ def what_cannot_be_read_is_an_error_with_a_reason(_):
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         Path(file.name).write_text(json.dumps(OPEN))
         assert retake.check(Path(file.name)).path == file.name
+
+
+def what_is_missing_for_a_cluster_is_named(_):
+    for module, package in (("retake.ray", "ray[data]"), ("retake.spark", "pyspark")):
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            assert "pip install" in str(error) and package in str(error), error
+        else:
+            raise AssertionError(f"{module}: this environment is to have no engine")
 
 
 def other_threads_run_meanwhile(_):

@@ -12,14 +12,14 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Callable, List
 
-from ._cluster import Job, Options, Paths, Written
-from ._tables import Path
-
 try:
     import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
     import ray.data  # type: ignore[import-not-found,unused-ignore]
 except ImportError as missing:
     raise ImportError("retake.ray needs Ray Data: pip install 'ray[data]'") from missing
+
+from ._cluster import Job, Options, Paths, Written
+from ._tables import Path
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -12,14 +12,14 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Callable, Iterator, List
 
-from ._cluster import FILES_SCHEMA, Job, Options, Paths, Written
-from ._tables import Path
-
 try:
     import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from pyspark.sql import DataFrame, SparkSession  # type: ignore[import-not-found,unused-ignore]
 except ImportError as missing:
     raise ImportError("retake.spark needs Spark 3.5 or newer: pip install pyspark") from missing
+
+from ._cluster import FILES_SCHEMA, Job, Options, Paths, Written
+from ._tables import Path
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -1,12 +1,13 @@
 //! Rows as Arrow record batches, which go on to files, engines or other languages as they fill.
 
 use super::columns::{CellType, Row, SCHEMA_VERSION, Table, Value, tables};
-use super::rows::RowsError;
+use crate::InputError;
 use arrow_array::builder::{
     BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, TimestampMillisecondBuilder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use retake_core::session::SourceError;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,6 +28,19 @@ impl BatchSink for Vec<RecordBatch> {
         self.push(batch);
         Ok(())
     }
+}
+
+/// Why the rows of a recording could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum RowsError<E> {
+    /// The recording cannot be read any more.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The file cannot be read at all.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error(transparent)]
+    Sink(E),
 }
 
 /// The names of the tables with their schemas.

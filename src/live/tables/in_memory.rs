@@ -1,7 +1,7 @@
 //! The tables of some files in memory.
 
-use super::batches::TableSet;
-use super::rows::{RowsError, write_rows};
+use super::batches::{RowsError, TableSet};
+use super::rows::write_rows;
 use crate::{InputError, Inputs};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;

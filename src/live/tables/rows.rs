@@ -1,27 +1,14 @@
 //! The rows of a recording and of what was found in it.
 
-use super::batches::{BatchSink, TableSet};
+use super::batches::{BatchSink, RowsError, TableSet};
 use super::columns::{CallRow, FindingRow, ItemRow, ProblemRow, SessionRow, Time};
+use crate::Recording;
 use crate::report::{FileReport, ProblemReport, SessionReport, position_of};
 use crate::stores::{AGENTS, Agent};
-use crate::{InputError, Recording};
 use retake_core::rules::{ErrorClass, Severity, reports_failure};
 use retake_core::session::{Kind, PairStatus, Session, SourceError};
 use retake_core::usage::{Cost, Prices, SessionUsage, UsageReader};
 use retake_core::wire::body_of;
-
-/// Why the rows of a recording could not be written.
-#[derive(Debug, thiserror::Error)]
-pub enum RowsError<E> {
-    /// The recording cannot be read any more.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// The file cannot be read at all.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    #[error(transparent)]
-    Sink(E),
-}
 
 /// Writes the rows of a file.
 pub fn write_rows<S: BatchSink>(
