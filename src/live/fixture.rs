@@ -2,7 +2,7 @@
 //! with what `check` finds in it.
 
 use super::{Base, Input, InputError, Recording, check_session, read_written};
-use retake_core::formats::convert::{Options, convert};
+use retake_core::formats::convert::{ConvertOptions, convert};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::shareable_json;
 use retake_core::repair::likely;
@@ -186,7 +186,7 @@ struct Members {
 impl Spelled {
     fn of(session: &Session) -> Result<Self, FixtureError> {
         let mut text = Vec::new();
-        let options = Options {
+        let options = ConvertOptions {
             as_request: false,
             repair: likely,
         };

@@ -3,7 +3,7 @@
 
 use retake_core::session::ledger::{CallFailure, GrowthSource};
 use retake_core::session::{
-    Flags, Growth, Item, Kind, Rope, Session, Stop, TextOrigin, index_number,
+    Flags, Growth, Item, Kind, Rope, Session, TextOrigin, TurnStop, index_number,
 };
 use std::any::Any;
 
@@ -37,7 +37,7 @@ pub(crate) fn mark_replies(session: &mut Session) {
         let Some(reason) = stop else {
             continue;
         };
-        let stop = Stop {
+        let stop = TurnStop {
             item: index_number(last),
             reason: reason.clone().into(),
         };
@@ -86,7 +86,7 @@ pub(crate) fn mark_last_reply(session: &mut Session, reason: &str) {
     let Some(last) = items.rposition(|item| item.kind.is_from_model()) else {
         return;
     };
-    let stop = Stop {
+    let stop = TurnStop {
         item: index_number(last),
         reason: reason.to_owned().into(),
     };

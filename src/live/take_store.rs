@@ -6,7 +6,7 @@ use crate::takes::{
     About, Clock, Damage, Happened, Journal, NotRecording, OpenedTakes, is_run_file, lay,
 };
 use crate::{Base, BaseError, Input, InputError, Progress, Recording, going_on, read_written};
-use retake_core::formats::convert::{Options, convert};
+use retake_core::formats::convert::{ConvertOptions, convert};
 use retake_core::formats::{self, CannotWrite, lower};
 use retake_core::repair::likely;
 use retake_core::session::ledger::{Ledger, LedgerEvent};
@@ -370,7 +370,7 @@ impl TakeStore {
 /// The history of a session as one request, with its tools.
 fn own_text(session: &Session, to: Dialect) -> Result<OwnText, TakeError> {
     let mut text: Vec<u8> = Vec::new();
-    let options = Options {
+    let options = ConvertOptions {
         as_request: true,
         repair: likely,
     };

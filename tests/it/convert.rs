@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use proptest::prelude::*;
-use retake_core::formats::convert::{Converted, LossKind, Options, convert};
+use retake_core::formats::convert::{ConvertOptions, Converted, LossKind, convert};
 use retake_core::formats::{FORMATS, read_buffer};
 use retake_core::json::skip_value;
 use retake_core::repair::likely;
@@ -17,12 +17,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) const OPTIONS: Options = Options {
+pub(crate) const OPTIONS: ConvertOptions = ConvertOptions {
     as_request: false,
     repair: likely,
 };
 
-pub(crate) fn converted(session: &Session, to: Dialect, options: Options) -> (Vec<u8>, Converted) {
+pub(crate) fn converted(
+    session: &Session,
+    to: Dialect,
+    options: ConvertOptions,
+) -> (Vec<u8>, Converted) {
     let mut text = Vec::new();
     let told = convert::<SourceError>(session, to, options, &mut |piece| {
         text.extend_from_slice(piece);
@@ -271,7 +275,7 @@ fn every_decided_request_breaks_nothing_on_its_way() {
 
 #[test]
 fn a_valid_request_is_valid_in_every_dialect_and_says_the_same_when_it_comes_back() {
-    let as_request = Options {
+    let as_request = ConvertOptions {
         as_request: true,
         ..OPTIONS
     };
@@ -418,7 +422,7 @@ proptest! {
         for format in FORMATS {
             for session in read_buffer(format, &source, &bytes).unwrap().sessions {
                 for (to, as_request) in Dialect::ALL.into_iter().flat_map(|to| [(to, false), (to, true)]) {
-                    let (text, _) = converted(&session, to, Options { as_request, ..OPTIONS });
+                    let (text, _) = converted(&session, to, ConvertOptions { as_request, ..OPTIONS });
                     let whole = skip_value(&text, 0);
                     prop_assert_eq!(whole, Ok(text.len() - 1), "{}", String::from_utf8_lossy(&text));
                 }

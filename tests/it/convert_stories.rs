@@ -1,7 +1,7 @@
 //! Conversions told: one transcript of each dialect in the others, with what it loses, and the repairs that a target asks for.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use retake_core::formats::convert::{LossKind, Options, convert};
+use retake_core::formats::convert::{ConvertOptions, LossKind, convert};
 use retake_core::formats::{find, read_buffer};
 use retake_core::session::{Dialect, Session, Source, SourceError};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn converted(
             .then(|| "{\"a\": 1}".to_owned())
     };
     let mut text = Vec::new();
-    let options = Options { as_request, repair };
+    let options = ConvertOptions { as_request, repair };
     let told = convert::<SourceError>(session, to, options, &mut |piece| {
         text.extend_from_slice(piece);
         Ok(())

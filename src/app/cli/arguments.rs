@@ -1036,7 +1036,7 @@ pub struct LabLimits {
     pub samples: Option<u32>,
     /// When a trial ends before that
     #[arg(long, value_enum, value_name = "WHEN")]
-    pub stop: Option<StopWish>,
+    pub stop: Option<StopWhen>,
     /// The most requests in all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_requests: Option<u32>,
@@ -1078,7 +1078,7 @@ pub enum WinnerForm {
 
 /// When a trial ends before its last sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StopWish {
+pub enum StopWhen {
     /// When one wording is clearly the best
     Clear,
     /// Not at all

@@ -21,7 +21,6 @@ struct Known {
     pointer: Option<String>,
 }
 
-/// What an item is known by.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum KnownItem {
     Call(String),

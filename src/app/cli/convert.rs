@@ -8,7 +8,7 @@ use super::output::{JsonOutput, counted, name_of, safe_line, shell_word};
 use super::report::write_line;
 use retake_core::actions::Safety;
 use retake_core::formats::convert::{
-    AgentProgram, Converted, Loss, LossKind, NewSession, Options, convert,
+    AgentProgram, ConvertOptions, Converted, Loss, LossKind, NewSession, convert,
 };
 use retake_core::repair::likely;
 use retake_core::rules::Finding;
@@ -319,7 +319,7 @@ fn write_to(
     session: &Session,
 ) -> Result<Converted, Stopped> {
     let mut write = |piece: &[u8]| output.write_all(piece).map_err(Stopped::Output);
-    let options = Options {
+    let options = ConvertOptions {
         as_request: arguments.request,
         repair: likely,
     };

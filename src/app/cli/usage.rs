@@ -449,7 +449,6 @@ impl UsageWriter<'_> {
     }
 }
 
-/// Where the cost of a turn is from.
 fn cost_source(usage: &TurnUsage) -> Option<&'static str> {
     let source = match usage.has_recorded_cost {
         true => "recorded",

@@ -111,10 +111,7 @@ pub(crate) fn replace(
         ordinal(output),
         quote(&before)
     ));
-    planned.edits.push(Edit::Rewrite {
-        item: output,
-        patches,
-    });
+    planned.edits.push(Edit::rewrite(output, patches));
     Ok(())
 }
 

@@ -42,10 +42,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Resul
         same_calls(item, &old, &new)?;
         same_call_id(scene, item, &old_bytes, &new)?;
     }
-    Ok(Plan::of(vec![Edit::Rewrite {
-        item: scene.item,
-        patches,
-    }]))
+    Ok(Plan::of(vec![Edit::rewrite(scene.item, patches)]))
 }
 
 /// What has to change for the item to say what the words say: how the rest is spelled, its spaces too, stays
@@ -452,7 +449,7 @@ mod arguments_tests {
     }
 
     /// What becomes of a call when it is opened and this is done to it.
-    fn edited(call: &str, edit: impl Fn(&str) -> String) -> Result<String> {
+    fn edited(call: &str, edit: impl Fn(&str) -> String) -> Result<String, ActionError> {
         let fixture = fixture(&history(&[USER, call, OUT]));
         let item = &fixture.session.items[1];
         let open = with_open_arguments(item, call).unwrap_or_else(|| call.to_owned());

@@ -61,6 +61,7 @@ fn final_message(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Result<
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+    use crate::actions::ActionError;
     use crate::actions::fixture::{USER, fixture, history, only};
     use serde_json::json;
 

@@ -152,7 +152,6 @@ impl ActionFixture {
     }
 }
 
-/// The only edit of a plan.
 #[track_caller]
 pub fn only(planned: &Plan) -> &Edit {
     assert_eq!(planned.edits.len(), 1, "{planned:?}");

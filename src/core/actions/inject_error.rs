@@ -118,10 +118,7 @@ fn keep_replayable(scene: &ActionContext<'_>, call: u32, planned: &mut Plan) -> 
         ordinal(call)
     ));
     let patch = replace_arguments(item, &scene.bytes(call)?, &json)?;
-    planned.edits.push(Edit::Rewrite {
-        item: call,
-        patches: vec![patch],
-    });
+    planned.edits.push(Edit::rewrite(call, vec![patch]));
     Ok(())
 }
 
@@ -129,6 +126,7 @@ fn keep_replayable(scene: &ActionContext<'_>, call: u32, planned: &mut Plan) -> 
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+    use crate::actions::ActionError;
     use crate::actions::fixture::{USER, anthropic, fixture, history, only};
     use crate::session::Dialect;
     use serde_json::json;

@@ -74,10 +74,7 @@ fn join(scene: &ActionContext<'_>, partner: u32) -> Result<Plan> {
 
 fn give(scene: &ActionContext<'_>, index: u32, id: &str, planned: &mut Plan) -> Result<()> {
     let patches = set_call_id(scene.at(index)?, &scene.bytes(index)?, id)?;
-    planned.edits.push(Edit::Rewrite {
-        item: index,
-        patches,
-    });
+    planned.edits.push(Edit::rewrite(index, patches));
     Ok(())
 }
 

@@ -27,10 +27,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Resul
     };
     check(scene, call, &json, choice, &mut planned)?;
     let patch = replace_arguments(item, &scene.bytes(call)?, &json)?;
-    planned.edits.push(Edit::Rewrite {
-        item: call,
-        patches: vec![patch],
-    });
+    planned.edits.push(Edit::rewrite(call, vec![patch]));
     Ok(planned)
 }
 

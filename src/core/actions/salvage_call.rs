@@ -61,10 +61,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
     let made = codec.insert_calls(&bytes, at.clone(), &calls, left.trim())?;
     let form = blocks.first().map_or("", |block| block.form);
     planned.note(format!("the text was written as {form}"));
-    planned.edits.push(Edit::Rewrite {
-        item: scene.item,
-        patches: made.patches,
-    });
+    planned.edits.push(Edit::rewrite(scene.item, made.patches));
     planned
         .edits
         .extend(made.after.into_iter().map(|element| Edit::Insert {

@@ -91,10 +91,7 @@ fn spell(scene: &ActionContext<'_>, name: NameId, items: &[u32], planned: &mut P
             planned.note(format!("the name was \"{old}\", and becomes {new}"));
         }
         let patches = rename(item, &bytes, new)?;
-        planned.edits.push(Edit::Rewrite {
-            item: *index,
-            patches,
-        });
+        planned.edits.push(Edit::rewrite(*index, patches));
     }
     Ok(())
 }
@@ -104,10 +101,10 @@ fn spell(scene: &ActionContext<'_>, name: NameId, items: &[u32], planned: &mut P
 fn with_namespace_apart(scene: &ActionContext<'_>, call: u32, name: &str) -> Result<Plan> {
     let mut planned = Plan::default();
     planned.note(format!("the namespace of {name} is a member of its own"));
-    planned.edits.push(Edit::Rewrite {
-        item: call,
-        patches: rename(scene.at(call)?, &scene.bytes(call)?, name)?,
-    });
+    planned.edits.push(Edit::rewrite(
+        call,
+        rename(scene.at(call)?, &scene.bytes(call)?, name)?,
+    ));
     Ok(planned)
 }
 

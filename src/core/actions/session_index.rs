@@ -69,7 +69,6 @@ impl<'a> SessionIndex<'a> {
         self
     }
 
-    /// The validator of a schema.
     pub(crate) fn validator(&self, schema: &Value) -> Arc<Result<Validator, SchemaError>> {
         compile(self.compiled.as_deref(), schema)
     }

@@ -38,6 +38,7 @@ fn check(scene: &ActionContext<'_>, call: u32, text: &str) -> Result<()> {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+    use crate::actions::ActionError;
     use crate::actions::fixture::{USER, anthropic, fixture, history, only};
     use crate::session::Edit;
 

@@ -33,17 +33,11 @@ pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Resul
         let names_tool = item.facts().is_some_and(|facts| facts.names_outputs);
         if item.family == Family::Legacy || names_tool {
             let patches = rename(scene.at(output)?, &scene.bytes(output)?, &name)?;
-            planned.edits.push(Edit::Rewrite {
-                item: output,
-                patches,
-            });
+            planned.edits.push(Edit::rewrite(output, patches));
         }
     }
     let patches = rename(item, &scene.bytes(call)?, &name)?;
-    planned.edits.push(Edit::Rewrite {
-        item: call,
-        patches,
-    });
+    planned.edits.push(Edit::rewrite(call, patches));
     Ok(planned)
 }
 

@@ -18,7 +18,6 @@ const DEEPEST: usize = 8;
 /// Most references that are followed to the schema of a value.
 const REFERENCES: usize = 8;
 
-/// A value of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemValue {
     /// The argument: `to`, `edits/0/new_string`; else what it is: `text`, `text 2`, `input`, `arguments`.

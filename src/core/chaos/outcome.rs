@@ -5,8 +5,9 @@ use super::faults::Silence;
 use serde::Serialize;
 
 /// What became of an agent that got a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "lowercase")]
 pub enum ChaosOutcome {
     /// It went on, or ended as it may.
     Survived,
@@ -20,6 +21,7 @@ pub enum ChaosOutcome {
     /// is at work still.
     Silent,
     /// It never came to where the fault fits.
+    #[strum(serialize = "not reached")]
     NotReached,
 }
 
@@ -37,14 +39,7 @@ impl ChaosOutcome {
     pub const OF_CONVERSATIONS: &[Self] = &[Self::Survived, Self::Silent, Self::NotReached];
 
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Survived => "survived",
-            Self::Killed => "killed",
-            Self::Hung => "hung",
-            Self::Unnoticed => "unnoticed",
-            Self::Silent => "silent",
-            Self::NotReached => "not reached",
-        }
+        self.into()
     }
 
     /// Whether it speaks against the agent.
@@ -56,7 +51,6 @@ impl ChaosOutcome {
     }
 }
 
-/// How an agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentEnd {
     /// By itself, with this code; `None` where a signal ended it.

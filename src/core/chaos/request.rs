@@ -32,7 +32,6 @@ pub struct ChaosRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HistoryElement {
     pub(super) kind: Kind,
-    /// The hash of what it says.
     pub(super) hash: u64,
 }
 

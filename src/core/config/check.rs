@@ -720,7 +720,6 @@ pub enum Shape {
     Json,
     /// A table of such values.
     JsonTable,
-    /// A table of texts.
     TextTable,
     Table(&'static Keys),
     Tables(&'static Keys),

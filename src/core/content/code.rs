@@ -412,7 +412,7 @@ mod tests {
             "→",
             "\u{0}let\u{0}",
         ];
-        for language in LANGUAGES {
+        for language in LANGUAGES.iter() {
             for (one, two) in hostile
                 .iter()
                 .flat_map(|one| hostile.iter().map(move |two| (one, two)))

@@ -4,7 +4,6 @@ use crate::json::complete;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// The text of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultText<'a> {
     pub text: Cow<'a, str>,

@@ -201,12 +201,18 @@ pub enum Reason {
         /// Why, where that needs a word: no recorded output fits.
         note: String,
     },
-    /// A call may have run.
-    MayHaveRun { call: CallKey, tool: String },
+    MayHaveRun {
+        call: CallKey,
+        tool: String,
+    },
     /// The model cannot be called.
-    Model { why: String },
+    Model {
+        why: String,
+    },
     /// The turns are used up.
-    TurnLimit { turns: u32 },
+    TurnLimit {
+        turns: u32,
+    },
     /// The operator stepped, or paused.
     Stepped,
     /// The history is empty: the operator begins.

@@ -102,7 +102,6 @@ pub struct ExchangeFinding {
 }
 
 impl ExchangeFinding {
-    /// What a finding of a session says.
     pub fn of(finding: &Finding, session: &Session) -> Self {
         Self {
             rule: finding.rule.id,
@@ -169,7 +168,6 @@ pub struct AgentHas {
     pub calls: Vec<String>,
 }
 
-/// How an exchange ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "how")]
 pub enum ExchangeEnding {

@@ -3,7 +3,7 @@
 use super::messages::{Message, each_value, list, placed, text};
 use super::transcript::Transcript;
 use super::{Contents, Document, Format, Reading};
-use crate::session::{Source, SourceError};
+use crate::session::{Source, SourceResult};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| match value {
         Ok(value) if list(&value, "events").is_empty() => add(&mut out, place.line, &value),

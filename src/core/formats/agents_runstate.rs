@@ -8,7 +8,9 @@
 
 use super::{Contents, Format, Layout, Reading, Sample, assemble_plain};
 use crate::json::{Cursor, JsonError, JsonErrorKind, Result};
-use crate::session::{CallId, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceError, Span};
+use crate::session::{
+    CallId, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceResult, Span,
+};
 use crate::wire::{Fields, responses};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -44,7 +46,7 @@ struct Outline {
     current_step: Option<usize>,
 }
 
-fn read(source: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(source: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Fragment::default();
     let start = Sample::new(bytes, true).skipped;
     let mut outline = Outline::default();

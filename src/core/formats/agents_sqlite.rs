@@ -6,7 +6,7 @@
 
 use super::{Contents, Format, Reading, Sample, assemble_plain};
 use crate::json::{Cursor, skip_whitespace};
-use crate::session::{Fact, Fragment, Kind, ProblemKind, Source, SourceError, Span};
+use crate::session::{Fact, Fragment, Kind, ProblemKind, Source, SourceResult, Span};
 use crate::wire::{Fields, responses};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub struct MessageRow {
 
 /// Builds the sessions of a database from its rows, which stand in the order of the
 /// history, session after session.
-pub fn sessions_of(rows: &[MessageRow]) -> Result<Contents, SourceError> {
+pub fn sessions_of(rows: &[MessageRow]) -> SourceResult<Contents> {
     let mut out = Fragment::default();
     let mut buffer: Vec<u8> = Vec::new();
     let mut starts = Vec::with_capacity(rows.len());

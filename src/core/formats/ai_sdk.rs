@@ -5,7 +5,7 @@ use super::foreign::{any_message, any_part};
 use super::messages::{Message, each_value, list, placed};
 use super::transcript::Transcript;
 use super::{Contents, Format, Reading, Sample};
-use crate::session::{Source, SourceError};
+use crate::session::{Source, SourceResult};
 use std::sync::Arc;
 
 /// The row of this format.
@@ -37,7 +37,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| match value {
         Ok(value) if list(&value, "messages").is_empty() => {

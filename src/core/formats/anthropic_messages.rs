@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::json::{Cursor, Result};
-use crate::session::{Fragment, ProblemKind, Source, SourceError};
+use crate::session::{Fragment, ProblemKind, Source, SourceResult};
 use crate::wire::{Fields, anthropic, chat, responses};
 use std::sync::Arc;
 
@@ -106,6 +106,6 @@ fn read_other(
     Ok(())
 }
 
-fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> SourceResult<Contents> {
     assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

@@ -3,7 +3,7 @@
 use super::format::Contents;
 use crate::session::{
     Dialect, Fact, Flags, Fragment, Item, Kind, Meaning, Names, OutputSchema, Problem, ProblemKind,
-    Record, Session, Source, SourceError, Span, Stop, ToolSet, index_number,
+    Record, Session, Source, SourceResult, Span, ToolSet, TurnStop, index_number,
 };
 use crate::wire::body_without_reasoning;
 use crate::wire::tools::read_tools;
@@ -20,7 +20,7 @@ pub fn assemble_plain(
     dialect: Dialect,
     fragment: Fragment,
     source: &Arc<dyn Source>,
-) -> Result<Contents, SourceError> {
+) -> SourceResult<Contents> {
     let Fragment {
         items,
         facts,
@@ -48,7 +48,7 @@ pub(super) fn assemble_folded(
     folded: Folded,
     (records, names): (&Arc<[Record]>, &Arc<Names>),
     source: &Arc<dyn Source>,
-) -> Result<Contents, SourceError> {
+) -> SourceResult<Contents> {
     let mut builder = Builder::new(format, folded.dialect, source, records.clone());
     builder.is_folded = true;
     builder.take(folded.items, &folded.facts)?;
@@ -112,7 +112,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Takes the items with what was said between them.
-    fn take(&mut self, items: Vec<Item>, facts: &[(u32, Fact)]) -> Result<(), SourceError> {
+    fn take(&mut self, items: Vec<Item>, facts: &[(u32, Fact)]) -> SourceResult<()> {
         let (before, during) = facts.split_at(facts.partition_point(|(at, _)| *at == 0));
         for (_, fact) in before {
             self.fact(fact)?;
@@ -147,7 +147,7 @@ impl<'a> Builder<'a> {
         !self.conversations.has_begun() && !items.iter().skip(1).any(|item| self.is_apart(item))
     }
 
-    fn item(&mut self, item: Item) -> Result<(), SourceError> {
+    fn item(&mut self, item: Item) -> SourceResult<()> {
         if let Some(request) = &mut self.request {
             request.entries.push(Entry::Item(item));
             return Ok(());
@@ -191,7 +191,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn fact(&mut self, fact: &Fact) -> Result<(), SourceError> {
+    fn fact(&mut self, fact: &Fact) -> SourceResult<()> {
         let is_border = matches!(
             fact,
             Fact::NextSession | Fact::RequestBegins | Fact::RequestEnds
@@ -256,7 +256,7 @@ impl<'a> Builder<'a> {
     #[allow(clippy::ptr_arg)] // a word that is static stays so: no copy of it is kept with each reply
     fn stop(&mut self, reason: &Cow<'static, str>) {
         if let Some(last) = self.current.items.len().checked_sub(1) {
-            let stop = Stop {
+            let stop = TurnStop {
                 item: index_number(last),
                 reason: reason.clone(),
             };
@@ -267,7 +267,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn tools(&mut self, span: Span, replaces: bool) -> Result<(), SourceError> {
+    fn tools(&mut self, span: Span, replaces: bool) -> SourceResult<()> {
         let bytes = self.source.read(span)?;
         let digest = hash_of(&bytes);
         if replaces && digest == self.last_tools && self.current.contract.tools_known() {
@@ -318,7 +318,7 @@ impl<'a> Builder<'a> {
         ));
     }
 
-    fn output_schema(&mut self, span: Span) -> Result<(), SourceError> {
+    fn output_schema(&mut self, span: Span) -> SourceResult<()> {
         let bytes = self.source.read(span)?;
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(&bytes) else {
             return Ok(());
@@ -338,7 +338,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn finish(mut self, names: &Arc<Names>) -> Result<Contents, SourceError> {
+    fn finish(mut self, names: &Arc<Names>) -> SourceResult<Contents> {
         self.close_conversations();
         if self.done.is_empty() && self.current.items.is_empty() && self.late_system.is_empty() {
             // A request before its first message is a history that may begin.
@@ -450,7 +450,7 @@ impl Conversations {
 
 impl Builder<'_> {
     /// Gives a request to the conversation that it goes on from, or begins one with it.
-    fn join(&mut self, request: Request) -> Result<(), SourceError> {
+    fn join(&mut self, request: Request) -> SourceResult<()> {
         self.replied = false;
         let mut messages = Vec::new();
         for (place, entry) in request.entries.iter().enumerate() {
@@ -493,7 +493,7 @@ impl Builder<'_> {
         request: Request,
         (known, repeated): (usize, usize),
         messages: &[(usize, Meaning)],
-    ) -> Result<(), SourceError> {
+    ) -> SourceResult<()> {
         let first = self.current.items.len();
         let Some(mut current) = self.conversations.current.take() else {
             return Ok(());
@@ -539,7 +539,7 @@ impl Builder<'_> {
         &mut self,
         request: &Request,
         messages: &[(usize, Meaning)],
-    ) -> Result<Option<(usize, usize)>, SourceError> {
+    ) -> SourceResult<Option<(usize, usize)>> {
         self.note_end();
         let mut end = Meaning::NOTHING;
         let ends: Vec<Meaning> = messages
@@ -641,7 +641,6 @@ impl Builder<'_> {
         }
     }
 
-    /// A conversation with a number of its own.
     fn numbered(&mut self) -> Conversation {
         self.conversations.parked.push(None);
         Conversation {
@@ -706,12 +705,12 @@ impl Builder<'_> {
     }
 
     /// What an item says; `None` for what a request need not repeat.
-    fn meaning(&self, item: &Item) -> Result<Option<Meaning>, SourceError> {
+    fn meaning(&self, item: &Item) -> SourceResult<Option<Meaning>> {
         meaning_of(item, || self.source.read(item.span))
     }
 
     /// The words of the messages and calls among items, their arguments included.
-    fn words_of<'i>(&self, items: impl Iterator<Item = &'i Item>) -> Result<Meaning, SourceError> {
+    fn words_of<'i>(&self, items: impl Iterator<Item = &'i Item>) -> SourceResult<Meaning> {
         let mut words = Meaning::NOTHING;
         for item in items {
             if self.meaning(item)?.is_some() {
@@ -722,7 +721,7 @@ impl Builder<'_> {
     }
 
     /// The words of an item, its arguments included.
-    fn text_of(&self, item: &Item) -> Result<Meaning, SourceError> {
+    fn text_of(&self, item: &Item) -> SourceResult<Meaning> {
         Ok(said_by(item, &self.source.read(item.span)?).1)
     }
 }
@@ -731,8 +730,8 @@ impl Builder<'_> {
 /// `None` for what a request need not repeat.
 pub(super) fn meaning_of<Bytes: AsRef<[u8]>>(
     item: &Item,
-    read: impl FnOnce() -> Result<Bytes, SourceError>,
-) -> Result<Option<Meaning>, SourceError> {
+    read: impl FnOnce() -> SourceResult<Bytes>,
+) -> SourceResult<Option<Meaning>> {
     let is_compared = matches!(
         item.kind,
         Kind::User | Kind::Assistant | Kind::Call | Kind::Output | Kind::ApprovalResponse

@@ -3,7 +3,7 @@
 
 use super::transcript::{self, Head, Lines, Spent, Transcript};
 use super::{Contents, Format, Reading, Sample};
-use crate::session::{Source, SourceError};
+use crate::session::{Source, SourceResult};
 use crate::wire::Role;
 use crate::wire::write::Object;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     out.read_objects(bytes, write);
     out.finish()

@@ -7,7 +7,7 @@
 use super::messages::{each_value, list, member, text, text_of};
 use super::transcript::{Head, Spent, Transcript, call, content, result};
 use super::{Contents, Document, Format, Reading};
-use crate::session::{Source, SourceError};
+use crate::session::{Source, SourceResult};
 use crate::wire::{Input, Part, Role, ToolCall};
 use serde_json::Value;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) const FORMAT: Format = Format {
 /// How a result begins that says why a tool failed.
 const FAILED: [&str; 2] = ["Error during execution", r#"{"error":"#];
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| match value {
         Ok(entry) => Entry::new(&mut out, place.line, &entry).add(&entry),

@@ -7,7 +7,7 @@ use super::assemble::{Folded, assemble_folded};
 use super::{Contents, Document, Format, Reading, Records, Sample};
 use crate::json::{Cursor, Result, display_text};
 use crate::session::{
-    Fact, Flags, Fragment, Item, Keyed, Kind, LinkFlags, RecordLink, Source, SourceError, Span,
+    Fact, Flags, Fragment, Item, Keyed, Kind, LinkFlags, RecordLink, Source, SourceResult, Span,
     index_number,
 };
 use crate::wire::anthropic;
@@ -104,7 +104,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
 }
 
 /// The conversation first, then each sub-agent, by the call that started it.
-fn assemble(mut fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(mut fragment: Fragment, source: &Arc<dyn Source>) -> SourceResult<Contents> {
     let count = fragment.records.len();
     fragment.links.resize(count, RecordLink::default());
     let link = |item: &Item| fragment.links[item.record as usize];
@@ -159,7 +159,7 @@ fn assemble(mut fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents
 }
 
 /// The name of the session of the sub-agent that a call started; empty for the conversation itself.
-fn label_of(parent: u64, items: &[Item], source: &Arc<dyn Source>) -> Result<String, SourceError> {
+fn label_of(parent: u64, items: &[Item], source: &Arc<dyn Source>) -> SourceResult<String> {
     if parent == 0 {
         return Ok(String::new());
     }

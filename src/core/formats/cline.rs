@@ -5,7 +5,7 @@
 use super::transcript::{self, Head, Transcript};
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, Result};
-use crate::session::{Fragment, Source, SourceError};
+use crate::session::{Fragment, Source, SourceResult};
 use crate::wire::write::{Object, quoted};
 use crate::wire::{Part, Role, anthropic};
 use std::sync::Arc;
@@ -80,7 +80,7 @@ struct Message {
     parts: Vec<Part>,
 }
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(XML.id, XML.dialect());
     let mut messages = Vec::new();
     let read = |message: &Object<'_>, line| Message {

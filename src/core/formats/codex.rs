@@ -8,7 +8,7 @@
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::content::result_text;
 use crate::json::{Cursor, Result};
-use crate::session::{Fact, Flags, Fragment, Item, Kind, MessageRole, Source, SourceError, Span};
+use crate::session::{Fact, Flags, Fragment, Item, Kind, MessageRole, Source, SourceResult, Span};
 use crate::wire::write::quoted;
 use crate::wire::{body_of, responses};
 use std::ops::Range;
@@ -242,7 +242,7 @@ pub(super) fn message(role: MessageRole, text: &str) -> String {
     format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"{part}","text":{text}}}]}}"#)
 }
 
-fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> SourceResult<Contents> {
     assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }
 

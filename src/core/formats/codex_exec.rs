@@ -3,7 +3,7 @@
 
 use super::transcript::{self, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Sample};
-use crate::session::{Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceResult};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut turn: Vec<(u64, String)> = Vec::new();
     out.read_objects(bytes, |out, event, lines| {

@@ -4,7 +4,7 @@
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample};
 use crate::json::{Cursor, Result};
-use crate::session::{Flags, Fragment, Kind, RecordLink, Source, SourceError};
+use crate::session::{Flags, Fragment, Kind, RecordLink, Source, SourceResult};
 use crate::wire::Role;
 use crate::wire::write::Object;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
     })
 }
 
-fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> SourceResult<Contents> {
     let entries = Entries::new(read, file);
     let mut out = entries.transcript(&FORMAT);
     let mut sub_agents: Vec<Vec<&Entry>> = Vec::new();

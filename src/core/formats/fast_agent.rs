@@ -7,7 +7,7 @@ use super::foreign::any_message;
 use super::messages::{list, member, read_messages, spent, text, text_of, unquoted};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Format, Reading};
-use crate::session::{Source, SourceError};
+use crate::session::{Source, SourceResult};
 use crate::wire::Role;
 use serde_json::Value;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     read_messages(&FORMAT, bytes, add)
 }
 

@@ -6,7 +6,7 @@
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample};
 use crate::json::{Cursor, Result};
-use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
+use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceResult};
 use crate::wire::write::{Object, quoted};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     })
 }
 
-fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> SourceResult<Contents> {
     let entries = Entries::new(read, file);
     let mut messages: Vec<&Entry> = Vec::new();
     // Where a message is, by its id.

@@ -5,7 +5,7 @@ use super::tables::{Query, Rows, json_in};
 use super::transcript::{self, Entries, Head, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
 use crate::json::{Cursor, Result};
-use crate::session::{Flags, Fragment, Kind, RecordLink, Source, SourceError};
+use crate::session::{Flags, Fragment, Kind, RecordLink, Source, SourceResult};
 use crate::wire::write::{Object, elements};
 use crate::wire::{Part, Role};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Resul
     )
 }
 
-fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> SourceResult<Contents> {
     let entries = Entries::new(read, file);
     let mut out = entries.transcript(&FORMAT);
     for entry in &entries.all {
@@ -77,7 +77,7 @@ fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceEr
     entries.finish(out)
 }
 
-fn read_tables(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
+fn read_tables(rows: &Arc<Rows>) -> SourceResult<Contents> {
     let mut out = Transcript::new(DATABASE.id, DATABASE.dialect());
     let mut messages = rows.by(1, "session_id");
     for session in rows.of(0).map(Object::read) {

@@ -1,10 +1,10 @@
 //! HTTP archives (HAR 1.2), as browsers, proxies and Polly.JS write them.
 
-use super::http_exchanges::{Body, Exchanges, HttpExchange};
+use super::http_exchanges::{ExchangeBody, Exchanges, HttpExchange};
 use super::messages::{Place, document, placed};
 use super::{Contents, Format, Reading};
 use crate::json::{Cursor, Result, display_text};
-use crate::session::{Source, SourceError, Span};
+use crate::session::{Source, SourceResult, Span};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut exchanges = Exchanges::default();
     if let Some(walked) = walk(bytes) {
         return walked.finish(FORMAT.id);
@@ -74,7 +74,7 @@ fn walk(bytes: &[u8]) -> Option<Exchanges> {
 fn push_entry(cursor: &mut Cursor<'_>, place: (u64, u64), exchanges: &mut Exchanges) -> Result<()> {
     let (mut sent, mut took, mut status) = (Value::Null, Value::Null, Value::Null);
     let (mut url, mut headers) = (None, [Value::Null, Value::Null]);
-    let [mut request, mut response] = [&Value::Null, &Value::Null].map(Body::from);
+    let [mut request, mut response] = [&Value::Null, &Value::Null].map(ExchangeBody::from);
     cursor.object(|cursor, key| {
         match key {
             b"startedDateTime" => sent = value(cursor)?,
@@ -120,7 +120,7 @@ fn push_entry(cursor: &mut Cursor<'_>, place: (u64, u64), exchanges: &mut Exchan
 }
 
 /// The body that an object holds: its `text`, unless that is packed.
-fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Body<'a>> {
+fn body<'a>(cursor: &mut Cursor<'a>) -> Result<ExchangeBody<'a>> {
     let (text, start) = (cursor.bytes(), cursor.clone());
     let (mut inside, mut is_packed) = (None, false);
     cursor.object(|cursor, key| {
@@ -135,8 +135,8 @@ fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Body<'a>> {
         Ok(())
     })?;
     match inside.filter(|_| !is_packed) {
-        Some(at) => Ok(Body::Quoted { text, at }),
-        None => value(&mut { start }).map(|value| Body::Parsed(Cow::Owned(value))),
+        Some(at) => Ok(ExchangeBody::Quoted { text, at }),
+        None => value(&mut { start }).map(|value| ExchangeBody::Parsed(Cow::Owned(value))),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::tables::{Query, Rows, json_in};
 use super::transcript::{Head, Spent, Transcript};
 use super::{Contents, Format, Reading, Sample, Tables, agents_sqlite};
-use crate::session::SourceError;
+use crate::session::SourceResult;
 use crate::wire::write::{Object, quoted};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) const FORMAT: Format = Format {
     }),
 };
 
-fn read(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
+fn read(rows: &Arc<Rows>) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut messages = rows.by(1, "session_id");
     for session in rows.of(0).map(Object::read) {

@@ -10,8 +10,8 @@ use super::tool_runs::{RecordedRun, note_tool_runs};
 use super::transcript::utc;
 use crate::json::{Cursor, JsonError, bad_strings, display_text, milliseconds, skip_value};
 use crate::session::{
-    Dialect, Fragment, ProblemKind, RequestBase, Source, SourceError, Span, ToolRun, shown_headers,
-    without_query,
+    Dialect, Fragment, ProblemKind, RequestBase, Source, SourceResult, Span, ToolRun,
+    shown_headers, without_query,
 };
 use crate::wire::stream::{Splitter, write_object};
 use crate::wire::{dialect_at, route};
@@ -31,8 +31,8 @@ use zstd::stream::raw::{Decoder, Operation};
 pub(super) struct HttpExchange<'a> {
     /// The URL or the path that was asked.
     pub(super) url: &'a str,
-    pub(super) request: Body<'a>,
-    pub(super) response: Body<'a>,
+    pub(super) request: ExchangeBody<'a>,
+    pub(super) response: ExchangeBody<'a>,
     /// The status of the reply; 0 where it is not recorded.
     pub(super) status: u64,
     /// The headers of the request and of the reply, in the spelling of any recorder; null where they are not recorded.
@@ -48,20 +48,20 @@ pub(super) struct HttpExchange<'a> {
 }
 
 /// A body as its file has it.
-pub(super) enum Body<'a> {
+pub(super) enum ExchangeBody<'a> {
     /// As [`unpacked`] takes it; null for none.
     Parsed(Cow<'a, Value>),
     /// The inside of a JSON string in a text.
     Quoted { text: &'a [u8], at: Span },
 }
 
-impl<'a> From<&'a Value> for Body<'a> {
+impl<'a> From<&'a Value> for ExchangeBody<'a> {
     fn from(value: &'a Value) -> Self {
         Self::Parsed(Cow::Borrowed(value))
     }
 }
 
-impl Body<'_> {
+impl ExchangeBody<'_> {
     fn unpacked(&self) -> Result<String, String> {
         match self {
             Self::Parsed(value) => unpacked(value),
@@ -91,8 +91,8 @@ struct Repeated {
 
 impl Repeated {
     /// A request whose list of messages is not empty.
-    fn of(dialect: Dialect, exchange: u32, body: &str, request: &Body<'_>) -> Option<Self> {
-        let Body::Quoted { text, at } = request else {
+    fn of(dialect: Dialect, exchange: u32, body: &str, request: &ExchangeBody<'_>) -> Option<Self> {
+        let ExchangeBody::Quoted { text, at } = request else {
             return None;
         };
         let mut lists = Vec::new();
@@ -137,9 +137,9 @@ impl Repeated {
         self,
         dialect: Dialect,
         exchange: u32,
-        request: &Body<'_>,
+        request: &ExchangeBody<'_>,
     ) -> Option<(String, Self)> {
-        let Body::Quoted { text, at } = request else {
+        let ExchangeBody::Quoted { text, at } = request else {
             return None;
         };
         let new = part(text, *at).strip_prefix(part(text, self.start))?;
@@ -241,7 +241,7 @@ impl Exchanges {
         }
     }
 
-    pub(super) fn finish(mut self, format: &'static str) -> Result<Contents, SourceError> {
+    pub(super) fn finish(mut self, format: &'static str) -> SourceResult<Contents> {
         if self.fragment.records.is_empty() && self.fragment.problems.is_empty() {
             let reason = match self.count {
                 0 => "it holds no exchanges".to_owned(),

@@ -7,7 +7,7 @@ use super::messages::{Message, Place, each_value, list, placed, text, text_of};
 use super::tool_runs::{RecordedRun, note_tool_runs};
 use super::transcript::{Head, Transcript};
 use super::{Contents, Document, Format, Reading};
-use crate::session::{Flags, Kind, Source, SourceError, ToolRun};
+use crate::session::{Flags, Kind, Source, SourceResult, ToolRun};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut tool_runs = HashMap::new();
     let mut add = |out: &mut Transcript, (sample, place): (&Value, Place<'_>)| {

@@ -6,7 +6,7 @@ use super::http_exchanges::{Exchanges, moment};
 use super::messages::{Message, ModelCall, each_value, list, member, placed, text};
 use super::transcript::{Transcript, utc};
 use super::{Contents, Document, Format, Reading, Sample};
-use crate::session::{Flags, Kind, PairStatus, Source, SourceError, pairing};
+use crate::session::{Flags, Kind, PairStatus, Source, SourceResult, pairing};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     }
 }
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut known: Vec<Vec<Value>> = Vec::new();
     let mut waits = false;
@@ -103,7 +103,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     Ok(contents)
 }
 
-fn read_runs(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read_runs(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut runs: Vec<(Value, (u64, u64))> = Vec::new();
     let mut exchanges = Exchanges::default();
     each_value(bytes, |value, place| match value {

@@ -4,7 +4,7 @@ use super::http_exchanges::{Exchanges, moment};
 use super::messages::{ModelCall, each_value, list, member, placed, text, unquoted};
 use super::transcript::utc;
 use super::{Contents, Format, Reading};
-use crate::session::{Source, SourceError};
+use crate::session::{Source, SourceResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut exchanges = Exchanges::default();
     let mut found: Vec<(Value, (u64, u64))> = Vec::new();
     each_value(bytes, |value, place| match value {

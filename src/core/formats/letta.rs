@@ -4,7 +4,7 @@ use super::foreign::any_message;
 use super::messages::{list, member, read_messages, text, text_of};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Document, Format, Reading};
-use crate::session::{Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceResult};
 use crate::wire::{Part, Role};
 use serde_json::Value;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     read_messages(&FORMAT, bytes, add)
 }
 

@@ -4,7 +4,7 @@ use super::http_exchanges::Exchanges;
 use super::messages::{ModelCall, each_value, member, text, unquoted};
 use super::transcript::utc;
 use super::{Contents, Format, Reading};
-use crate::session::{Source, SourceError};
+use crate::session::{Source, SourceResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut exchanges = Exchanges::default();
     each_value(bytes, |value, place| match value {
         Ok(value) => exchanges.push_call(&call_of(&value, place.pair())),

@@ -4,7 +4,7 @@
 use super::http_exchanges::{Exchanges, HttpExchange};
 use super::messages::Place;
 use super::{Contents, Format, Reading};
-use crate::session::{ProblemKind, Source, SourceError};
+use crate::session::{ProblemKind, Source, SourceResult};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut exchanges = Exchanges::default();
     match serde_json::from_slice::<Value>(bytes) {
         Ok(mut recording) => {

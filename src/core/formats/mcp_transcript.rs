@@ -4,7 +4,7 @@
 use super::messages::{member, text, text_of};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Format, Reading};
-use crate::session::{ProblemKind, Source, SourceError};
+use crate::session::{ProblemKind, Source, SourceResult};
 use crate::wire::{Part, Role};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
 
 const PREFIXES: [&str; 3] = ["STDIN:", "STDOUT:", "STDERR:"];
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let (mut at, mut called) = (0, HashSet::new());
     for (number, line) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {

@@ -4,10 +4,10 @@
 //! results that name their call. What differs are the names of the members, which are accepted side by side.
 
 use super::http_exchanges::{Exchanges, HttpExchange, SentChat};
-use super::transcript::{Fault, Head, Spent, Transcript, call, content, read_values, result};
+use super::transcript::{Head, Spent, Transcript, UnreadValue, call, content, read_values, result};
 use super::{Contents, Format, Layout, Sample};
 use crate::json::{Cursor, complete};
-use crate::session::{CallId, Flags, Kind, ProblemKind, RequestBase, SourceError};
+use crate::session::{CallId, Flags, Kind, ProblemKind, RequestBase, SourceResult};
 use crate::wire::chat::Chat;
 use crate::wire::write::quoted;
 use crate::wire::{Codec, Element, Part, Role};
@@ -119,7 +119,7 @@ pub(super) fn each_value(
         last.number = number;
         match value {
             Ok(text) => take(parsed(text), Place { text, ..last }),
-            Err(Fault { at, kind }) => take(
+            Err(UnreadValue { at, kind }) => take(
                 Err(kind),
                 Place {
                     at: at as u64,
@@ -136,7 +136,7 @@ pub(super) fn read_messages(
     format: &Format,
     bytes: &[u8],
     mut add: impl FnMut(&mut Transcript, u64, &Value),
-) -> Result<Contents, SourceError> {
+) -> SourceResult<Contents> {
     let mut out = Transcript::new(format.id, format.dialect());
     each_value(bytes, |value, place| match value {
         Ok(value) if list(&value, "messages").is_empty() => add(&mut out, place.line, &value),

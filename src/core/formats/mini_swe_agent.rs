@@ -6,7 +6,7 @@ use super::foreign::any_message;
 use super::transcript::{Head, Lines, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, Result};
-use crate::session::{Fragment, Source, SourceError};
+use crate::session::{Fragment, Source, SourceResult};
 use crate::wire::chat;
 use crate::wire::write::{Object, quoted};
 use crate::wire::{Part, Role};
@@ -65,7 +65,7 @@ const OBSERVED: &str = "<returncode>";
 /// The name of the only tool.
 const TOOL: &str = "bash";
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(TEXT.id, TEXT.dialect());
     let mut is_called = false;
     out.read_objects(bytes, |out, document, lines: &mut Lines<'_>| {
@@ -160,7 +160,7 @@ fn note_model(key: &[u8], cursor: &mut Cursor<'_>, out: &mut Fragment) -> Result
     Ok(())
 }
 
-fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> SourceResult<Contents> {
     assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }
 

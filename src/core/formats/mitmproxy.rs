@@ -5,7 +5,7 @@
 
 use super::http_exchanges::{Exchanges, HttpExchange, body_of_bytes};
 use super::{Contents, Format, Reading};
-use crate::session::{ProblemKind, Source, SourceError};
+use crate::session::{ProblemKind, Source, SourceResult};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut exchanges = Exchanges::default();
     let (mut rest, mut number) = (bytes, 0);
     while !rest.trim_ascii().is_empty() {

@@ -158,92 +158,41 @@ pub fn record_word(format: &Format) -> Option<&'static str> {
     }
 }
 
-/// The formats whose recordings can hold the definitions of the tools that were offered.
-const WITH_TOOLS: [&str; 22] = [
-    "anthropic-messages",
-    "atif",
-    "bedrock-converse",
-    "bfcl",
-    "claude-stream",
-    "gemini-contents",
-    "har",
-    "inspect",
-    "langfuse",
-    "langsmith",
-    "litellm",
-    "llama-stack",
-    "mcp",
-    "mitmproxy",
-    "openai-chat",
-    "openai-responses",
-    "openhands",
-    "otel",
-    "retake-journal",
-    "sse",
-    "toolbench",
-    "vcr",
-];
-
-/// The dialect in which the items of each format are spelled; `openai-responses` and all that are not here have
-/// Responses.
-const SPELLED_IN: [(Dialect, &[&str]); 4] = [
-    (
-        Dialect::Chat,
-        &[
-            "ai-sdk",
-            "bfcl",
-            "fast-agent",
-            "har",
-            "hermes-sqlite",
-            "inspect",
-            "langchain",
-            "langfuse",
-            "langsmith",
-            "letta",
-            "litellm",
-            "llama-stack",
-            "mcp",
-            "mini-swe-agent",
-            "mini-swe-agent-text",
-            "mitmproxy",
-            "openai-chat",
-            "otel",
-            "pydantic-ai",
-            "swe-agent",
-            "tau-bench",
-            "toolbench",
-            "vcr",
-        ],
-    ),
-    (
-        Dialect::Anthropic,
-        &[
-            "anthropic-messages",
-            "claude-code",
-            "claude-stream",
-            "cline",
-            "cline-xml",
-        ],
-    ),
-    (
-        Dialect::Gemini,
-        &["adk-session", "gemini-cli", "gemini-contents", "qwen-code"],
-    ),
-    (Dialect::Converse, &["bedrock-converse"]),
-];
-
 impl Format {
     /// The dialect of its items.
     pub fn dialect(&self) -> Dialect {
-        let mut rows = SPELLED_IN.iter();
-        rows.find(|(_, formats)| formats.contains(&self.id))
-            .map_or(Dialect::Responses, |(dialect, _)| *dialect)
+        match self.id {
+            "ai-sdk"
+            | "bfcl"
+            | "fast-agent"
+            | "har"
+            | "hermes-sqlite"
+            | "inspect"
+            | "langchain"
+            | "langfuse"
+            | "langsmith"
+            | "letta"
+            | "litellm"
+            | "llama-stack"
+            | "mcp"
+            | "mini-swe-agent"
+            | "mini-swe-agent-text"
+            | "mitmproxy"
+            | "openai-chat"
+            | "otel"
+            | "pydantic-ai"
+            | "swe-agent"
+            | "tau-bench"
+            | "toolbench"
+            | "vcr" => Dialect::Chat,
+            "anthropic-messages" | "claude-code" | "claude-stream" | "cline" | "cline-xml" => {
+                Dialect::Anthropic
+            }
+            "adk-session" | "gemini-cli" | "gemini-contents" | "qwen-code" => Dialect::Gemini,
+            "bedrock-converse" => Dialect::Converse,
+            _ => Dialect::Responses,
+        }
     }
-}
-
-/// Whether a recording in a format can hold the definitions of the tools that were offered.
-pub fn holds_tools(format: &Format) -> bool {
-    WITH_TOOLS.contains(&format.id)
 }
 
 /// The format that reads the requests and replies of a dialect.

@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Layout, Reading, Records, Sample, assemble_plain, body};
 use crate::json::{Cursor, Result, display_text};
-use crate::session::{Fact, Fragment, ProblemKind, Source, SourceError};
+use crate::session::{Fact, Fragment, ProblemKind, Source, SourceResult};
 use crate::wire::{Fields, anthropic, chat, responses};
 use std::sync::Arc;
 
@@ -117,6 +117,6 @@ fn name_trajectory(bytes: &[u8], at: usize, out: &mut Fragment) -> Result<()> {
     Ok(())
 }
 
-fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> SourceResult<Contents> {
     assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

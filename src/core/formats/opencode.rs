@@ -7,7 +7,7 @@
 use super::tables::{Query, Rows, json_in};
 use super::transcript::{self, Head, Lines, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Sample, Tables, agents_sqlite};
-use crate::session::{Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceResult};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::HashMap;
@@ -63,7 +63,7 @@ pub(super) const DATABASE: Format = Format {
     }),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     let mut session = Written::default();
     let write = |out: &mut Transcript, session: &mut Written, json: &str, line: u64| {
@@ -88,7 +88,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
     out.finish()
 }
 
-fn read_tables(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
+fn read_tables(rows: &Arc<Rows>) -> SourceResult<Contents> {
     let mut out = Transcript::new(DATABASE.id, DATABASE.dialect());
     let mut parts = rows.by(2, "message_id");
     let mut messages = rows.by(1, "session_id");

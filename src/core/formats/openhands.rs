@@ -3,7 +3,7 @@
 use super::transcript::{self, Entries, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample};
 use crate::json::{Cursor, Result};
-use crate::session::{Flags, Fragment, Item, Kind, LinkFlags, RecordLink, Source, SourceError};
+use crate::session::{Flags, Fragment, Item, Kind, LinkFlags, RecordLink, Source, SourceResult};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::HashSet;
@@ -56,7 +56,7 @@ fn read_event(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
 }
 
 /// Several calls of one reply are events of their own: only the first one begins it and says what the model thought.
-fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> SourceResult<Contents> {
     let entries = Entries::new(read, file);
     let mut out = entries.transcript(&FORMAT);
     let mut replies = HashSet::new();

@@ -11,7 +11,7 @@ use super::messages::{
     ModelCall, Place, chat_messages, each_value, list, member, placed, text, text_of, unquoted,
 };
 use super::{Contents, Document, Format, Reading, otlp_protobuf};
-use crate::session::{ProblemKind, Source, SourceError};
+use crate::session::{ProblemKind, Source, SourceResult};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut trace = Trace::default();
     if let Some(spans) = otlp_protobuf::spans(bytes) {
         spans.iter().for_each(|span| trace.span(span, None));
@@ -419,7 +419,7 @@ impl Trace {
         });
     }
 
-    fn finish(mut self) -> Result<Contents, SourceError> {
+    fn finish(mut self) -> SourceResult<Contents> {
         for (id, events) in std::mem::take(&mut self.logged) {
             if let Some(span) = self
                 .ids

@@ -9,7 +9,7 @@ use super::tables::{Query, Rows, json_in};
 use super::transcript::{self, Entries, Entry, Head, Spent, Transcript};
 use super::{Contents, Document, Format, Reading, Records, Sample, Tables, agents_sqlite};
 use crate::json::{Cursor, Result};
-use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceError};
+use crate::session::{Flags, Fragment, Kind, LinkFlags, RecordLink, Source, SourceResult};
 use crate::wire::write::Object;
 use crate::wire::{Part, Role};
 use std::collections::{HashMap, HashSet};
@@ -42,7 +42,7 @@ pub(super) const DATABASE: Format = Format {
     }),
 };
 
-fn read_tables(rows: &Arc<Rows>) -> Result<Contents, SourceError> {
+fn read_tables(rows: &Arc<Rows>) -> SourceResult<Contents> {
     let mut read = Transcript::new(DATABASE.id, DATABASE.dialect());
     let mut sessions: Vec<(String, usize)> = Vec::new();
     for row in rows.of(0) {
@@ -92,7 +92,7 @@ fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
     })
 }
 
-fn assemble(read: Fragment, file: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(read: Fragment, file: &Arc<dyn Source>) -> SourceResult<Contents> {
     let entries = Entries::new(read, file);
     let mut out = entries.transcript(&FORMAT);
     write(&entries, &entries.all, "", &mut out);

@@ -3,7 +3,7 @@
 use super::messages::{list, member, read_messages, spent, text, text_of};
 use super::transcript::{Head, Transcript, call, content, result};
 use super::{Contents, Format, Reading};
-use crate::session::{Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceResult};
 use crate::wire::{Part, Role};
 use serde_json::Value;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut instructions = String::new();
     read_messages(&FORMAT, bytes, |out, line, message| {
         add(out, line, message, &mut instructions);

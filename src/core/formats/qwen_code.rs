@@ -2,7 +2,7 @@
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, Result};
-use crate::session::{Fact, Fragment, Kind, Source, SourceError, Span};
+use crate::session::{Fact, Fragment, Kind, Source, SourceResult, Span};
 use crate::wire::gemini;
 use std::sync::Arc;
 
@@ -52,6 +52,6 @@ fn read_line(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<(
     Ok(())
 }
 
-fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> SourceResult<Contents> {
     assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

@@ -4,11 +4,11 @@
 //! that its provider gives to replies that are not streamed. Problems keep their places in the file.
 
 use super::assemble::take_dialect_of_items;
-use super::transcript::{Fault, read_values};
+use super::transcript::{UnreadValue, read_values};
 use super::{Contents, Document, Format, Layout, Reading, Sample, assemble_plain, body};
 use crate::json::{JsonError, skip_value};
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceError, Span,
+    Dialect, Fact, Flags, Fragment, Kind, ProblemKind, Source, SourceResult, Span,
 };
 use crate::wire::stream::{Decoder, Reply, Splitter, dialect_of};
 use serde_json::Value;
@@ -75,7 +75,7 @@ fn is_event_stream(head: &[u8]) -> bool {
         })
 }
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let sample = Sample::new(bytes, true);
     let mut capture = Capture::default();
     match sample.layout {
@@ -109,7 +109,7 @@ fn read_events(bytes: &[u8], base: usize, capture: &mut Capture) {
 fn read_all(bytes: &[u8], from: usize, capture: &mut Capture) {
     read_values(bytes, from, |value, at| match value {
         Ok(value) => capture.take(&String::from_utf8_lossy(value), at as u64),
-        Err(Fault { at, kind }) => capture.fragment.report(at as u64, kind),
+        Err(UnreadValue { at, kind }) => capture.fragment.report(at as u64, kind),
     });
 }
 
@@ -229,7 +229,7 @@ impl Capture {
     }
 
     /// `file` is what was read.
-    fn finish(mut self, file: &[u8]) -> Result<Contents, SourceError> {
+    fn finish(mut self, file: &[u8]) -> SourceResult<Contents> {
         self.flush();
         let (mut counted, mut line) = (0, 1);
         for (record, place) in self.fragment.records.iter_mut().zip(&self.places) {

@@ -3,7 +3,7 @@
 
 use super::{Contents, Document, Format, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, Result};
-use crate::session::{CallId, Fragment, Kind, Source, SourceError};
+use crate::session::{CallId, Fragment, Kind, Source, SourceResult};
 use crate::wire::chat;
 use std::sync::Arc;
 
@@ -54,6 +54,6 @@ fn read_message(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Resul
     Ok(())
 }
 
-fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> SourceResult<Contents> {
     assemble_plain(FORMAT.id, FORMAT.dialect(), fragment, source)
 }

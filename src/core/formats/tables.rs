@@ -1,7 +1,7 @@
 //! The rows of a database as its format reads them.
 
 use crate::json::{lossy_text, skip_value};
-use crate::session::{Source, SourceError, Span};
+use crate::session::{Source, SourceError, SourceResult, Span};
 use crate::wire::write::{Object, push_quoted, text_of};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -112,13 +112,13 @@ impl Source for Rows {
         self.text.len() as u64
     }
 
-    fn read(&self, span: Span) -> Result<Vec<u8>, SourceError> {
+    fn read(&self, span: Span) -> SourceResult<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(span.len()).unwrap_or_default()];
         self.fill(span.start, &mut bytes)?;
         Ok(bytes)
     }
 
-    fn fill(&self, start: u64, place: &mut [u8]) -> Result<(), SourceError> {
+    fn fill(&self, start: u64, place: &mut [u8]) -> SourceResult<()> {
         let end = start + place.len() as u64;
         let gone = SourceError::Gone {
             span: Span { start, end },

@@ -4,7 +4,7 @@ use super::foreign::any_message;
 use super::messages::{Message, each_value, list, placed, text, text_of};
 use super::transcript::Transcript;
 use super::{Contents, Format, Reading};
-use crate::session::{Flags, Kind, Source, SourceError};
+use crate::session::{Flags, Kind, Source, SourceResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| {
         let value = match value {

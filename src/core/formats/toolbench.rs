@@ -3,7 +3,7 @@
 use super::messages::{Place, each_value, list, placed, text};
 use super::transcript::{Head, Transcript, call, result};
 use super::{Contents, Format, Reading};
-use crate::session::{Source, SourceError};
+use crate::session::{Source, SourceResult};
 use crate::wire::{Part, Role};
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
     reading: Reading::Whole(read),
 };
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut out = Transcript::new(FORMAT.id, FORMAT.dialect());
     each_value(bytes, |value, place| match value {
         Ok(answer) => add(&mut out, &answer, place),

@@ -16,8 +16,8 @@ use crate::json::{
     respelled, skip_value, skip_whitespace, string_end,
 };
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Item, Kind, ProblemKind, RecordLink, Source, SourceError, Span,
-    SpelledText,
+    Dialect, Fact, Flags, Fragment, Item, Kind, ProblemKind, RecordLink, Source, SourceResult,
+    Span, SpelledText,
 };
 use crate::wire::images::may_hold_pictures;
 use crate::wire::write::{Object, elements, quoted, text_of};
@@ -337,12 +337,12 @@ impl Transcript {
         &mut self.fragment.items
     }
 
-    pub(super) fn finish(self) -> Result<Contents, SourceError> {
+    pub(super) fn finish(self) -> SourceResult<Contents> {
         self.finish_from(no_file())
     }
 
     /// The sessions, whose long texts are in `file`.
-    pub(super) fn finish_from(mut self, file: Arc<dyn Source>) -> Result<Contents, SourceError> {
+    pub(super) fn finish_from(mut self, file: Arc<dyn Source>) -> SourceResult<Contents> {
         let source = std::mem::take(&mut self.fragment.text).into_source(&file);
         self.finish_in(&source)
     }
@@ -352,7 +352,7 @@ impl Transcript {
         Entries::new(self.fragment, &file)
     }
 
-    fn finish_in(mut self, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+    fn finish_in(mut self, source: &Arc<dyn Source>) -> SourceResult<Contents> {
         let problems = std::mem::take(&mut self.fragment.problems);
         let mut contents = assemble_plain(self.format, self.dialect, self.fragment, source)?;
         for session in &mut contents.sessions {
@@ -408,7 +408,7 @@ impl Transcript {
                     take(self, &Object::read(&text), &mut Lines::new(&text, line));
                 }
                 Ok(_) => self.report(at as u64, ProblemKind::NotARecord),
-                Err(Fault { at, kind }) => self.report(at as u64, kind),
+                Err(UnreadValue { at, kind }) => self.report(at as u64, kind),
             }
         });
     }
@@ -499,14 +499,14 @@ impl Entries {
         &mut out.fragment.items[first..]
     }
 
-    pub(super) fn label(&self, entry: &Entry) -> Result<String, SourceError> {
+    pub(super) fn label(&self, entry: &Entry) -> SourceResult<String> {
         let label = self
             .source
             .read(self.read.records[entry.records.start].span)?;
         Ok(String::from_utf8_lossy(&label).into_owned())
     }
 
-    pub(super) fn finish(self, out: Transcript) -> Result<Contents, SourceError> {
+    pub(super) fn finish(self, out: Transcript) -> SourceResult<Contents> {
         out.finish_in(&self.source)
     }
 }
@@ -705,7 +705,7 @@ impl<'a> Lines<'a> {
 
 /// Why a value of a text cannot be read.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct UnreadValue {
     /// The byte that cannot be read.
     pub(super) at: usize,
     pub(super) kind: ProblemKind,
@@ -716,7 +716,7 @@ pub(super) struct Fault {
 pub(super) fn read_values(
     bytes: &[u8],
     from: usize,
-    mut take: impl FnMut(Result<&[u8], Fault>, usize),
+    mut take: impl FnMut(Result<&[u8], UnreadValue>, usize),
 ) {
     let mut at = from;
     loop {
@@ -734,7 +734,7 @@ pub(super) fn read_values(
             Err(fault) if is_cut(&bytes[at..], at, from, bytes, fault) => {
                 take(Ok(&complete(&bytes[at..])), at);
                 let (at, kind) = (bytes.len(), ProblemKind::Unclosed);
-                return take(Err(Fault { at, kind }), at);
+                return take(Err(UnreadValue { at, kind }), at);
             }
             Err(fault) => {
                 let line_end = memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
@@ -746,7 +746,7 @@ pub(super) fn read_values(
                 if bytes[at..line_end].trim_ascii().ends_with(b"[DONE]") {
                     take(Ok(b"[DONE]"), at);
                 } else {
-                    let fault = Fault {
+                    let fault = UnreadValue {
                         at: fault.at.clamp(at, line_end),
                         kind,
                     };

@@ -2,7 +2,7 @@
 //! file is of another format.
 
 use super::format::{Format, Reading};
-use crate::session::{Flags, Item, Kind, Problem, ProblemKind, Session, SourceError};
+use crate::session::{Flags, Item, Kind, Problem, ProblemKind, Session, SourceResult};
 use crate::wire::unknown_in;
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const NAMED: usize = 4096;
 const TYPES: usize = 8;
 
 /// The unknown types of a file, one problem for each, at the first item that has it.
-pub fn unknown_types(sessions: &[Session]) -> Result<Vec<Problem>, SourceError> {
+pub fn unknown_types(sessions: &[Session]) -> SourceResult<Vec<Problem>> {
     let mut types: Vec<(String, u64, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let unknown = items(sessions).filter(|(_, item)| item.flags.has(Flags::UNKNOWN));
@@ -63,7 +63,7 @@ pub fn another_format(
     format: &Format,
     sessions: &[Session],
     has_problems: bool,
-) -> Result<Option<String>, SourceError> {
+) -> SourceResult<Option<String>> {
     let claims_by_shape = [
         super::openai_chat::FORMAT.id,
         super::openai_responses::FORMAT.id,

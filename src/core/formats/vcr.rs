@@ -3,11 +3,11 @@
 //! Each interaction is a request and a response. Bodies are text, packed bytes, or what a serialiser parsed from
 //! them (`parsed_body`).
 
-use super::http_exchanges::{Body, Exchanges, HttpExchange};
+use super::http_exchanges::{ExchangeBody, Exchanges, HttpExchange};
 use super::messages::{Place, document};
 use super::{Contents, Format, Layout, Reading, Sample};
 use crate::json::{bad_strings, display_text, lossy_text, string_end};
-use crate::session::{ProblemKind, Source, SourceError, Span};
+use crate::session::{ProblemKind, Source, SourceResult, Span};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -45,7 +45,7 @@ fn sniff(sample: &Sample<'_>) -> u8 {
     if is_cassette { 97 } else { 0 }
 }
 
-fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> Result<Contents, SourceError> {
+fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut exchanges = Exchanges::default();
     let text = lossy_text(bytes);
     let mut bodies = LongBodies::default();
@@ -170,7 +170,7 @@ impl<'a> LongBodies<'a> {
     }
 
     /// The body of a request or of a response.
-    fn body<'v>(&self, side: &'v Value) -> Body<'v>
+    fn body<'v>(&self, side: &'v Value) -> ExchangeBody<'v>
     where
         'a: 'v,
     {
@@ -181,11 +181,11 @@ impl<'a> LongBodies<'a> {
         };
         if body.get("encoding").is_some() {
             let text = display_text(self.inside(at).as_bytes());
-            return Body::Parsed(Cow::Owned(
+            return ExchangeBody::Parsed(Cow::Owned(
                 json!({ "string": text, "encoding": body["encoding"] }),
             ));
         }
-        Body::Quoted {
+        ExchangeBody::Quoted {
             text: self.text.as_bytes(),
             at,
         }

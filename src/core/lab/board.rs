@@ -16,7 +16,7 @@ pub struct Board {
     pub samples: Vec<Vec<Vec<LabSample>>>,
     /// Questions on their way by their numbers ([`LabSample::number`]), by trial and variant.
     pub in_flight: Vec<Vec<Vec<u32>>>,
-    pub spent: Spent,
+    pub spent: Spending,
     /// Which trials are over, and why.
     pub ended: Vec<Option<TrialEnd>>,
     pub phase: LabPhase,
@@ -24,7 +24,7 @@ pub struct Board {
 
 /// What was spent, failed questions with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
+pub struct Spending {
     /// Requests: a question that failed at first may have taken several.
     pub requests: u32,
     /// Tokens, as providers counted them.
@@ -33,7 +33,7 @@ pub struct Spent {
     pub estimated: Usage,
 }
 
-impl Spent {
+impl Spending {
     /// Counts the tokens of a question.
     pub fn add(&mut self, tokens: TokenCount) {
         match tokens {
@@ -66,7 +66,8 @@ pub enum LabPhase {
 }
 
 /// Why a trial, or the experiment, is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum TrialEnd {
     /// Every wording was tried as often as was ordered.
     Complete,
@@ -84,14 +85,7 @@ pub enum TrialEnd {
 
 impl TrialEnd {
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Clear { .. } => "clear",
-            Self::Requests => "requests",
-            Self::Tokens => "tokens",
-            Self::Stopped => "stopped",
-            Self::ModelFailed => "model-failed",
-        }
+        self.into()
     }
 }
 
@@ -105,7 +99,7 @@ impl Board {
             samples: by_variant.iter().map(|n| vec![Vec::new(); *n]).collect(),
             in_flight: by_variant.iter().map(|n| vec![Vec::new(); *n]).collect(),
             ended: vec![None; by_variant.len()],
-            spent: Spent::default(),
+            spent: Spending::default(),
             phase: LabPhase::Running,
             experiment,
             journals,

@@ -197,7 +197,8 @@ impl WordingVariant {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Origin {
     /// The model read it when it was recorded.
     Recorded,
@@ -210,11 +211,6 @@ pub enum Origin {
 
 impl Origin {
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Library => "library",
-            Self::Own => "own",
-            Self::Spec => "spec",
-        }
+        self.into()
     }
 }

@@ -25,7 +25,7 @@ mod verdict;
 mod winner;
 pub mod words;
 
-pub use board::{Board, CLASSES, Class, LabPhase, LabSample, Spent, TokenCount, TrialEnd};
+pub use board::{Board, CLASSES, Class, LabPhase, LabSample, Spending, TokenCount, TrialEnd};
 pub use experiment::{
     Caps, Experiment, LeftOut, MOST_CONCURRENCY, Meant, Origin, PLAIN, RECORDED, RESERVED,
     Reserved, Stop, Subject, Trial, USUAL_CONCURRENCY, USUAL_ERROR_RATE, WordingVariant,

@@ -46,7 +46,6 @@ const IN_VAIN: usize = 2;
 /// Longest text that a reason quotes, in characters.
 const EXCERPT: usize = 100;
 
-/// A reply that is to be judged.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedReply<'a> {
     /// The take with the reply at its end.
@@ -207,7 +206,6 @@ impl<'a> JudgedReply<'a> {
         ))
     }
 
-    /// What a finding says, as a reason.
     fn reason_of(&self, finding: &Finding) -> String {
         match (finding.rule.id, finding.tool(self.session)) {
             (UNKNOWN, Some(tool)) => format!("{UNKNOWN}: {tool}"),

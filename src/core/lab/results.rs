@@ -35,7 +35,6 @@ pub struct TrialResults<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// What the board says.
     pub fn of(board: &'a Board) -> Self {
         let trials = board.experiment.trials.iter().enumerate();
         let trials = trials.map(|(at, trial)| TrialResults::of(board, at, trial));

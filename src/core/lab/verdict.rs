@@ -9,7 +9,8 @@ use super::interval::{Difference, Interval, Proportion};
 use super::spec::Assertion;
 use crate::suggest;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     Holds,
     Undecided,
@@ -18,11 +19,7 @@ pub enum Verdict {
 
 impl Verdict {
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Undecided => "undecided",
-            Self::Fails => "fails",
-        }
+        self.into()
     }
 }
 

@@ -59,7 +59,6 @@ impl KnownSecrets {
         self.count + self.fleeting.len()
     }
 
-    /// Whether one of them is in the text.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         let is_spelled = match &self.finder {
             Some(finder) => finder.is_match(text),

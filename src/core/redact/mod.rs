@@ -510,7 +510,6 @@ const NONE: &[&str] = &[
     "cache-key",
 ];
 
-/// Whether the name of a header says that it holds a secret.
 pub fn header_holds_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     // Limits count tokens.
@@ -518,7 +517,6 @@ pub fn header_holds_a_secret(name: &str) -> bool {
     !is_count && !NONE.contains(&&*name) && WORDS.iter().any(|word| name.contains(word))
 }
 
-/// A secret of a header.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderSecret {
     /// The name of the header.

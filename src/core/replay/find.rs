@@ -8,7 +8,7 @@
 use super::history::HistoryEntry;
 use super::tape::{ReplayRequest, Tape, TapePlace};
 use super::terms::{Differing, differing, listed};
-use crate::session::SourceError;
+use crate::session::{SourceError, SourceResult};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -149,7 +149,7 @@ impl Tape {
         request: &ReplayRequest,
         matching: Matching,
         served: &BTreeSet<TapePlace>,
-    ) -> Result<Option<TapePlace>, SourceError> {
+    ) -> SourceResult<Option<TapePlace>> {
         let mut last = None;
         for place in self.with_words(request.words) {
             let may_answer = matching.session.is_none_or(|only| place.session == only);
@@ -163,7 +163,7 @@ impl Tape {
         Ok(last)
     }
 
-    fn is_same(&self, place: TapePlace, request: &ReplayRequest) -> Result<bool, SourceError> {
+    fn is_same(&self, place: TapePlace, request: &ReplayRequest) -> SourceResult<bool> {
         let recorded = self.history(place)?;
         let is_same = pairs(&recorded, request).any(|(one, other)| {
             one.len() == other.len() && alike(one, other, request) == one.len()
@@ -177,7 +177,7 @@ impl Tape {
         &self,
         request: &ReplayRequest,
         matching: Matching,
-    ) -> Result<Option<usize>, SourceError> {
+    ) -> SourceResult<Option<usize>> {
         let sessions = (0..self.reels.len()).filter(|session| {
             let is_chosen = matching.session.is_none_or(|only| only == *session);
             is_chosen && !self.reels[*session].turns.is_empty()
@@ -216,7 +216,7 @@ impl Tape {
         &self,
         session: usize,
         request: &ReplayRequest,
-    ) -> Result<Option<(TapePlace, bool)>, SourceError> {
+    ) -> SourceResult<Option<(TapePlace, bool)>> {
         let turns = &self.reels[session].turns;
         let away = |replies: usize| replies.abs_diff(request.replies);
         let Some(least) = turns.iter().map(|turn| away(turn.replies)).min() else {
@@ -248,18 +248,14 @@ impl Tape {
     }
 
     /// Whether the request goes on from the end of this turn.
-    fn goes_on_from(&self, place: TapePlace, request: &ReplayRequest) -> Result<bool, SourceError> {
+    fn goes_on_from(&self, place: TapePlace, request: &ReplayRequest) -> SourceResult<bool> {
         let history = self.history_through(place)?;
         let whole = history.iter().map(Vec::len).max().unwrap_or_default();
         // Outputs of its calls may not be recorded, or a message joins one that is.
         Ok(begins_alike(&history, request) + 1 >= whole)
     }
 
-    fn differences(
-        &self,
-        place: TapePlace,
-        request: &ReplayRequest,
-    ) -> Result<Differences, SourceError> {
+    fn differences(&self, place: TapePlace, request: &ReplayRequest) -> SourceResult<Differences> {
         let mut all = self.terms(place)?.differing(&request.terms);
         let recorded = self.history(place)?;
         let differing = pairs(&recorded, request).map(|(one, other)| differing(one, other));

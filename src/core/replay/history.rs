@@ -6,14 +6,14 @@
 
 use crate::formats::convert::sanitised;
 use crate::redact::{holds_placeholder, without_tags};
-use crate::session::{Item, Kind, Session, SourceError};
+use crate::session::{Item, Kind, Session, SourceResult};
 use crate::wire::{Arguments, Content, Part, body_of};
 use serde_json::{Map, Number, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Reads an item; `None` for what is not compared, and for a message without words.
-pub(super) fn piece(session: &Session, index: usize) -> Result<Option<HistoryEntry>, SourceError> {
+pub(super) fn piece(session: &Session, index: usize) -> SourceResult<Option<HistoryEntry>> {
     let item = &session.items[index];
     let who = match item.kind {
         Kind::User => Who::User,
@@ -27,7 +27,7 @@ pub(super) fn piece(session: &Session, index: usize) -> Result<Option<HistoryEnt
         who,
         name: String::new(),
         text: String::new(),
-        input: CallInput::Json(Value::Null),
+        input: CallText::Json(Value::Null),
         answers: None,
         is_redacted: false,
     };
@@ -51,13 +51,13 @@ pub(super) fn piece(session: &Session, index: usize) -> Result<Option<HistoryEnt
 }
 
 /// What a call was called with, whoever spelled it.
-pub(super) fn input(arguments: &Arguments) -> CallInput {
+pub(super) fn input(arguments: &Arguments) -> CallText {
     match arguments {
-        Arguments::FreeForm(text) => CallInput::Json(json!({"input": without_tags(text)})),
+        Arguments::FreeForm(text) => CallText::Json(json!({"input": without_tags(text)})),
         other => {
             let text = without_tags(other.json().unwrap_or_default());
             let read = serde_json::from_str(&text);
-            read.map_or_else(|_| CallInput::Broken(text.into_owned()), CallInput::Json)
+            read.map_or_else(|_| CallText::Broken(text.into_owned()), CallText::Json)
         }
     }
 }
@@ -177,7 +177,7 @@ pub(super) struct HistoryEntry {
     /// What a message or an output says.
     pub(super) text: String,
     /// What a call is called with.
-    pub(super) input: CallInput,
+    pub(super) input: CallText,
     /// The call that an output answers: its index in the session; in a form of a history its number among the
     /// calls, from 0.
     pub(super) answers: Option<usize>,
@@ -186,7 +186,8 @@ pub(super) struct HistoryEntry {
 }
 
 /// What a part of a history is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum Who {
     /// A message of the user.
     User,
@@ -198,18 +199,13 @@ pub(super) enum Who {
 
 impl Who {
     pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Call => "call",
-            Self::Output => "output",
-        }
+        self.into()
     }
 }
 
 /// What a call is called with.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum CallInput {
+pub(super) enum CallText {
     /// JSON; of a free-form tool `{"input": text}`, which is what a dialect without such tools makes of it.
     Json(Value),
     /// A text that is no JSON.
@@ -243,9 +239,9 @@ impl HistoryEntry {
     /// there any object means other arguments.
     pub(super) fn is_repeated_by(&self, request: &Self, takes_objects_only: bool) -> bool {
         let is_same_input = match (&self.input, &request.input) {
-            (CallInput::Json(one), CallInput::Json(other)) if equal(one, other) => true,
-            (CallInput::Json(one), CallInput::Json(_)) => takes_objects_only && !one.is_object(),
-            (CallInput::Broken(_), CallInput::Json(_)) => takes_objects_only,
+            (CallText::Json(one), CallText::Json(other)) if equal(one, other) => true,
+            (CallText::Json(one), CallText::Json(_)) => takes_objects_only && !one.is_object(),
+            (CallText::Broken(_), CallText::Json(_)) => takes_objects_only,
             (one, other) => one == other,
         };
         self.who == request.who
@@ -267,8 +263,8 @@ impl HistoryEntry {
     /// All that is compared, as one text.
     pub(super) fn key(&self) -> String {
         let input = match &self.input {
-            CallInput::Json(value) => canonical(value).to_string(),
-            CallInput::Broken(text) => text.clone(),
+            CallText::Json(value) => canonical(value).to_string(),
+            CallText::Broken(text) => text.clone(),
         };
         let (who, name) = (self.who.word(), name_for_all(&self.name));
         let answers = self.answers.map_or(-1, |call| call as i64);
@@ -282,8 +278,8 @@ impl HistoryEntry {
     /// What there is to read of it: a text, or the tool with its arguments.
     pub(super) fn words(&self) -> String {
         match (self.who, &self.input) {
-            (Who::Call, CallInput::Json(value)) => format!("{} {value}", self.name),
-            (Who::Call, CallInput::Broken(text)) => format!("{} {text}", self.name),
+            (Who::Call, CallText::Json(value)) => format!("{} {value}", self.name),
+            (Who::Call, CallText::Broken(text)) => format!("{} {text}", self.name),
             _ => self.text.clone(),
         }
     }
@@ -334,7 +330,7 @@ pub(super) fn canonical(value: &Value) -> Value {
 // What an item says, in words that all dialects share: what is not text is put in brackets.
 
 /// The content of an item. What is no JSON says nothing.
-pub(super) fn content(session: &Session, item: &Item) -> Result<Content, SourceError> {
+pub(super) fn content(session: &Session, item: &Item) -> SourceResult<Content> {
     let bytes = session.bytes(item)?;
     Ok(Content::of(item, &bytes).unwrap_or_default())
 }

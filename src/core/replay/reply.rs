@@ -1,11 +1,11 @@
 //! A recorded turn in the words of whoever asks for it.
 
-use super::history::{CallInput, content, texts_and_refusals, words};
+use super::history::{CallText, content, texts_and_refusals, words};
 use super::tape::{Tape, TapePlace};
 use crate::formats::convert::LossKind;
 use crate::json::Cursor;
 use crate::session::ledger::Usage;
-use crate::session::{Dialect, Family, Flags, Item, Kind, Session, SourceError};
+use crate::session::{Dialect, Family, Flags, Item, Kind, Session, SourceResult};
 use crate::wire::write::edit::member;
 use crate::wire::write::{End, NewReply};
 use crate::wire::{Arguments, Input, ToolCall, body_of};
@@ -30,7 +30,7 @@ impl Tape {
         place: TapePlace,
         dialect: Dialect,
         model: &str,
-    ) -> Result<ServedReply, SourceError> {
+    ) -> SourceResult<ServedReply> {
         let session = &self.reels[place.session].session;
         let turn = session.turns[self.recorded(place).turn];
         let mut writing = Writing::of(session, dialect);
@@ -77,7 +77,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    fn add(&mut self, index: usize) -> Result<(), SourceError> {
+    fn add(&mut self, index: usize) -> SourceResult<()> {
         let session = self.session;
         let item = &session.items[index];
         match item.kind {
@@ -138,7 +138,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    fn call(&mut self, index: usize, item: &Item) -> Result<(), SourceError> {
+    fn call(&mut self, index: usize, item: &Item) -> SourceResult<()> {
         let bytes = self.session.bytes(item)?;
         let written = body_of(item, &bytes).unwrap_or_default().arguments;
         let input = match (item.family, &written) {
@@ -152,8 +152,8 @@ impl<'a> Writing<'a> {
             (family, written) => {
                 self.left_out.push(LossKind::as_function(family));
                 Input::Json(match super::history::input(written) {
-                    CallInput::Json(value) if value.is_object() => value.to_string(),
-                    CallInput::Json(_) | CallInput::Broken(_) => {
+                    CallText::Json(value) if value.is_object() => value.to_string(),
+                    CallText::Json(_) | CallText::Broken(_) => {
                         Input::Free(written.as_written().to_owned()).as_object()
                     }
                 })
@@ -229,7 +229,7 @@ const LONGEST: u64 = 10 * 60 * 1000;
 const DEPTH: usize = 4;
 
 /// What the records of these items, a turn, say.
-pub(super) fn noted(session: &Session, items: Range<usize>) -> Result<Noted, SourceError> {
+pub(super) fn noted(session: &Session, items: Range<usize>) -> SourceResult<Noted> {
     let mut noted = Noted::default();
     let mut first_time = None;
     let mut last = None;
@@ -261,7 +261,7 @@ pub(super) fn noted(session: &Session, items: Range<usize>) -> Result<Noted, Sou
     Ok(noted)
 }
 
-fn record_of(session: &Session, index: usize) -> Result<Option<Value>, SourceError> {
+fn record_of(session: &Session, index: usize) -> SourceResult<Option<Value>> {
     let item = &session.items[index];
     let Some(record) = session.records.get(item.record as usize) else {
         return Ok(None);
@@ -272,7 +272,7 @@ fn record_of(session: &Session, index: usize) -> Result<Option<Value>, SourceErr
 
 /// The record that a reply came in; none where the item is known only from a later request that repeats it:
 /// what such a record notes is of another reply.
-fn record_of_reply(session: &Session, index: usize) -> Result<Option<Value>, SourceError> {
+fn record_of_reply(session: &Session, index: usize) -> SourceResult<Option<Value>> {
     let item = &session.items[index];
     let Some(record) = session.records.get(item.record as usize) else {
         return Ok(None);

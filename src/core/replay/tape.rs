@@ -4,7 +4,7 @@ use super::history::{self, HistoryEntry, Replies};
 use super::terms::RequestTerms;
 use crate::formats::{RequestError, read_request};
 use crate::redact::{Redactor, Vault};
-use crate::session::{Dialect, Flags, Kind, Session, SourceError, Speaker};
+use crate::session::{Dialect, Flags, Kind, Session, SourceResult, Speaker};
 use crate::wire::RequestHead;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -44,7 +44,7 @@ pub struct TapePlace {
 
 impl Tape {
     /// A tape of these sessions, in their order. Fails where their bytes cannot be read.
-    pub fn of(sessions: Vec<Session>) -> Result<Self, SourceError> {
+    pub fn of(sessions: Vec<Session>) -> SourceResult<Self> {
         let mut tape = Self::default();
         for (number, session) in sessions.into_iter().enumerate() {
             let Walked {
@@ -128,17 +128,14 @@ impl Tape {
     }
 
     /// The history before a turn, in its forms.
-    pub(super) fn history(&self, place: TapePlace) -> Result<Vec<Vec<HistoryEntry>>, SourceError> {
+    pub(super) fn history(&self, place: TapePlace) -> SourceResult<Vec<Vec<HistoryEntry>>> {
         let session = &self.reels[place.session].session;
         let items = items_before(session, self.first(place));
         Ok(history::forms(session, pieces(session, &items)?))
     }
 
     /// The history up to the end of a turn, its reply and the outputs included.
-    pub(super) fn history_through(
-        &self,
-        place: TapePlace,
-    ) -> Result<Vec<Vec<HistoryEntry>>, SourceError> {
+    pub(super) fn history_through(&self, place: TapePlace) -> SourceResult<Vec<Vec<HistoryEntry>>> {
         let session = &self.reels[place.session].session;
         let mut items = items_before(session, self.first(place));
         items.extend(session.turns[self.recorded(place).turn].items());
@@ -146,7 +143,7 @@ impl Tape {
     }
 
     /// What a request that asks for a turn holds beside its messages.
-    pub(super) fn terms(&self, place: TapePlace) -> Result<RequestTerms, SourceError> {
+    pub(super) fn terms(&self, place: TapePlace) -> SourceResult<RequestTerms> {
         let session = &self.reels[place.session].session;
         let first = self.first(place);
         RequestTerms::of_recording(session, &items_before(session, first), first)
@@ -170,7 +167,7 @@ fn items_before(session: &Session, first: usize) -> Vec<usize> {
     (0..first).filter(|index| !is_compacted(index)).collect()
 }
 
-fn pieces(session: &Session, items: &[usize]) -> Result<Vec<HistoryEntry>, SourceError> {
+fn pieces(session: &Session, items: &[usize]) -> SourceResult<Vec<HistoryEntry>> {
     let pieces = items.iter().map(|index| history::piece(session, *index));
     let pieces = pieces.filter_map(Result::transpose);
     pieces.collect()
@@ -196,7 +193,6 @@ pub struct ReplayRequest {
 }
 
 impl ReplayRequest {
-    /// Reads the body of a request.
     pub fn read(dialect: Dialect, body: &[u8]) -> Result<Self, RequestError> {
         let (head, session) = read_request(dialect, body)?;
         let (mut pieces, mut words, mut replies) = (Vec::new(), 0_u64, Replies::default());
@@ -229,7 +225,7 @@ struct Walked {
     is_redacted: bool,
 }
 
-fn walk(session: &Session) -> Result<Walked, SourceError> {
+fn walk(session: &Session) -> SourceResult<Walked> {
     let mut walked = Walked::default();
     // What comes after the last compaction, and of all before this item what no compaction has replaced.
     let mut latest = (0_u64, Replies::default());

@@ -3,7 +3,7 @@
 use super::history::{HistoryEntry, content, equal, name_for_all, words};
 use crate::redact::without_tags;
 use crate::session::{
-    Contract, Kind, Session, SourceError, Tool, ToolKind, ToolSet, index_number, operations_of,
+    Contract, Kind, Session, SourceResult, Tool, ToolKind, ToolSet, index_number, operations_of,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ impl RequestTerms {
         session: &Session,
         items: &[usize],
         at: usize,
-    ) -> Result<Self, SourceError> {
+    ) -> SourceResult<Self> {
         let known = session.contract.tools_known();
         let instructions = instructions(session, items)?;
         let is_known = known || !instructions.is_empty();
@@ -43,7 +43,7 @@ impl RequestTerms {
     }
 
     /// The terms of a request.
-    pub(super) fn of_request(session: &Session) -> Result<Self, SourceError> {
+    pub(super) fn of_request(session: &Session) -> SourceResult<Self> {
         let items = (0..session.items.len()).collect::<Vec<_>>();
         Ok(Self {
             instructions: Some(instructions(session, &items)?),
@@ -94,7 +94,7 @@ fn joined<'a>(texts: impl Iterator<Item = &'a String>) -> String {
 }
 
 /// The texts of the system among these items, those in a row as one group.
-fn instructions(session: &Session, items: &[usize]) -> Result<Vec<Vec<String>>, SourceError> {
+fn instructions(session: &Session, items: &[usize]) -> SourceResult<Vec<Vec<String>>> {
     let mut groups: Vec<Vec<String>> = Vec::new();
     let mut last = None;
     for (place, index) in items.iter().enumerate() {
@@ -256,8 +256,9 @@ pub struct TermPart {
     pub tool: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum TermChange {
     Changed,
     /// The request does not have it.
@@ -268,11 +269,7 @@ pub enum TermChange {
 
 impl TermChange {
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Changed => "changed",
-            Self::Missing => "missing",
-            Self::Added => "added",
-        }
+        self.into()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{OrphanCause, Run};
 use crate::actions;
-use crate::session::{Family, Flags, Kind, Session, Stop, index_number};
+use crate::session::{Family, Flags, Kind, Session, TurnStop, index_number};
 
 /// What interrupted each turn, read once for a session.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl OrphanCauses {
 }
 
 /// What the provider's stop reason says about the calls of the reply.
-fn cause_of_stop(stop: &Stop) -> Option<OrphanCause> {
+fn cause_of_stop(stop: &TurnStop) -> Option<OrphanCause> {
     match &*stop.reason {
         _ if stop.is_token_limit() => Some(OrphanCause::TokenLimit),
         "error" | "aborted" | "failed" | "cancelled" => Some(OrphanCause::FailedReply),

@@ -3,7 +3,7 @@
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::Offer;
 use crate::json::Cursor;
-use crate::session::{Family, Flags, Item, Kind, Session, Stop};
+use crate::session::{Family, Flags, Item, Kind, Session, TurnStop};
 use crate::wire::{body_of, usage_of};
 use serde_json::Value;
 use std::ops::Range;
@@ -70,7 +70,7 @@ fn signs_reasoning(item: &Item) -> bool {
 }
 
 /// A stop reason that the content contradicts, with the item that shows it.
-fn contradiction(stop: &Stop, items: &[Item]) -> Option<(Option<usize>, String)> {
+fn contradiction(stop: &TurnStop, items: &[Item]) -> Option<(Option<usize>, String)> {
     let is_call = |item: &Item| {
         matches!(
             item.kind,

@@ -71,7 +71,6 @@ impl Last {
 }
 
 impl ScriptRequest {
-    /// Reads the body of a request.
     pub fn read(dialect: Dialect, body: &[u8]) -> Result<Self, RequestError> {
         let (head, session) = read_request(dialect, body)?;
         let moments = walk(&session)?;

@@ -112,7 +112,6 @@ pub struct ExchangeFacts {
     pub own: u64,
     /// The recorded request; where it continues another one, the elements that are new of it.
     pub request: Span,
-    /// What the request continues.
     pub continues: Option<RequestBase>,
 }
 

@@ -331,6 +331,12 @@ pub enum Edit {
     },
 }
 
+impl Edit {
+    pub(crate) fn rewrite(item: u32, patches: Vec<Patch>) -> Self {
+        Self::Rewrite { item, patches }
+    }
+}
+
 /// Other bytes for a part of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
@@ -340,7 +346,8 @@ pub struct Patch {
 }
 
 /// Who speaks in a message that is added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum MessageRole {
     User,
     Assistant,
@@ -349,10 +356,7 @@ pub enum MessageRole {
 impl MessageRole {
     /// The word for it in the dialects of OpenAI and Anthropic.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Assistant => "assistant",
-        }
+        self.into()
     }
 }
 

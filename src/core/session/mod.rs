@@ -40,11 +40,11 @@ pub use item::{
     index_number,
 };
 pub use meaning::{IgnoredParts, Meaning};
-pub use pairing::{PairStatus, Pairing, Session, Stop};
+pub use pairing::{PairStatus, Pairing, Session, TurnStop};
 pub use problem::{Problem, ProblemKind};
 pub use rope::{Growth, Rope, RopePiece, TextOrigin};
 pub(crate) use source::ReadAhead;
-pub use source::{Source, SourceError, Span, Splice};
+pub use source::{Source, SourceError, SourceResult, Span, Splice};
 pub use spelled::SpelledText;
 pub use sub_agents::{SIDE_CHAIN, is_sub_agent, sub_agents_of};
 pub use turn::{Speaker, Turn, number_turns};

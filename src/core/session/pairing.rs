@@ -60,7 +60,7 @@ pub struct Session {
     /// Which conversation of its file it shows a side of, the agent's or the provider's; 0 for none.
     pub conversation: u32,
     /// Why the last reply ended, in the provider's words: `length`, `max_tokens`, `refusal`, ... by item index.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<TurnStop>,
     /// Why calls failed, by the index of the output that says so, where a run of retake itself knows.
     pub failures: BTreeMap<u32, ledger::CallFailure>,
     /// When tools ran, by the index of the call, where the recording says so apart from its messages.
@@ -143,14 +143,14 @@ impl Session {
 
 /// Why a reply ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stop {
+pub struct TurnStop {
     /// Index of the last item of the reply.
     pub item: u32,
     /// The provider's word, as `max_tokens`.
     pub reason: std::borrow::Cow<'static, str>,
 }
 
-impl Stop {
+impl TurnStop {
     /// Whether a token limit cut the reply: Chat, Anthropic (two), Responses, Gemini, Bedrock and Vercel
     /// (as Anthropic and Chat).
     pub fn is_token_limit(&self) -> bool {

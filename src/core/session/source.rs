@@ -41,6 +41,9 @@ impl Span {
     }
 }
 
+/// What reading a source comes to.
+pub type SourceResult<T> = Result<T, SourceError>;
+
 /// Bytes that can be read at any position, by several readers at once. Who knows a faster way for one kind of
 /// source can ask for it by its type.
 pub trait Source: Any + Send + Sync + fmt::Debug {

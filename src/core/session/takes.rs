@@ -169,7 +169,6 @@ impl Takes {
         self.changed(TakeEvent::Moved { to })
     }
 
-    /// Gives a take another title.
     pub fn rename(&mut self, take: TakeId, title: String) -> Result<TakeEvent, TakeEventError> {
         self.changed(TakeEvent::Titled { take, title })
     }

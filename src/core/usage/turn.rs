@@ -31,7 +31,6 @@ pub struct TurnUsage {
     pub is_undercounted: bool,
     /// What they cost, as it is recorded, else where the prices of the model are known.
     pub cost: Option<RequestCost>,
-    /// Whether the cost is recorded.
     pub has_recorded_cost: bool,
     /// How many tokens the model takes at most.
     pub window: Option<u64>,

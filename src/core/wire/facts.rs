@@ -45,7 +45,6 @@ pub struct Facts {
     pub instructions_key: Option<&'static str>,
     /// The member of the object that the instructions are, where they are one.
     pub prompt_parts: Option<&'static str>,
-    /// The role of what the model says.
     pub model_role: &'static str,
     /// The member of a message that holds its calls; `None` where a call is an element by itself.
     pub calls_key: Option<&'static str>,

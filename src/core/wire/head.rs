@@ -118,7 +118,6 @@ impl RequestHead {
         })
     }
 
-    /// The value at a place of the body.
     pub fn value(body: &[u8], place: &Option<Range<usize>>) -> Option<Value> {
         let place = place.clone()?;
         serde_json::from_slice(body.get(place)?).ok()

@@ -137,7 +137,6 @@ struct Exchange {
     end: usize,
     /// The first thing that the user says in it, apart from outputs.
     first_of_user: Option<usize>,
-    /// The call that was read last.
     last_call: Option<usize>,
     /// A call that has text of the same message after it, and that text.
     interleaved: Option<(usize, usize)>,

@@ -10,12 +10,14 @@ pub struct Element {
     pub parts: Vec<Part>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Role {
     System,
     /// Instructions of the developer, which some dialects tell from those of the system.
     Developer,
     User,
+    #[strum(serialize = "assistant")]
     Model,
     Tool,
 }
@@ -23,13 +25,7 @@ pub enum Role {
 impl Role {
     /// The word for it in OpenAI's dialects.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::Developer => "developer",
-            Self::User => "user",
-            Self::Model => "assistant",
-            Self::Tool => "tool",
-        }
+        self.into()
     }
 }
 
@@ -116,7 +112,6 @@ impl Element {
 }
 
 impl Part {
-    /// Its text, where it has one.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) | Self::Refusal(text) | Self::Json(text) => Some(text),

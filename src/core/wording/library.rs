@@ -25,13 +25,11 @@ pub struct Wording {
 pub struct Axes {
     /// Whether it says the name of the tool back.
     pub names_tool: bool,
-    /// Which tools it lists.
     pub listing: ToolListing,
     /// Whether it says what to do next.
     pub instructs: bool,
     /// Whether it says the arguments back.
     pub echoes: bool,
-    /// Whether it shows the schema.
     pub shows_schema: bool,
     /// Whether it warns against the same call again.
     pub warns: bool,

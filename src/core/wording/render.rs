@@ -234,7 +234,6 @@ const MOST_TOKENS: usize = 100;
 /// Signs of more than one character.
 const LONG_SIGNS: [&str; 6] = ["//", "**", "==", "!=", ">=", "<="];
 
-/// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TemplatePart<'a> {
     Text(&'a str),

@@ -39,7 +39,6 @@ pub(super) struct Histories {
     pub(super) item: u32,
     /// The call of the finding.
     pub(super) failed: Option<FailedCall>,
-    /// One for each wording that can be rendered.
     pub(super) rendered: Vec<RenderedWording>,
     /// What cannot be rendered, and what was left out; it holds text from outside.
     pub(super) notes: Vec<String>,

@@ -29,7 +29,7 @@ impl CellType {
     }
 }
 
-pub(super) struct Column {
+pub(super) struct TableColumn {
     pub(super) name: &'static str,
     pub(super) holds: CellType,
     pub(super) is_nullable: bool,
@@ -39,7 +39,7 @@ pub(super) struct Column {
 pub(super) struct Table {
     pub(super) name: &'static str,
     about: &'static str,
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<TableColumn>,
 }
 
 /// A cell on its way into a column; `None` is null.
@@ -125,7 +125,7 @@ macro_rules! tables {
                 Table {
                     name: stringify!($name),
                     about: $about,
-                    columns: vec![$(Column {
+                    columns: vec![$(TableColumn {
                         name: stringify!($column),
                         holds: <$cell as Cell<'a>>::HOLDS,
                         is_nullable: <$cell as Cell<'a>>::IS_NULLABLE,
@@ -247,7 +247,7 @@ pub fn markdown_tables() -> String {
             "\n## {}\n\n{}\n\n| column | type | meaning |\n|---|---|---|",
             table.name, table.about
         );
-        for Column {
+        for TableColumn {
             name,
             holds,
             is_nullable,

@@ -2,7 +2,7 @@
 //! reply read back says what was recorded.
 #![allow(clippy::print_stderr)]
 
-use retake_core::formats::convert::{Loss, LossKind, Options, convert};
+use retake_core::formats::convert::{ConvertOptions, Loss, LossKind, convert};
 use retake_core::formats::{find, read_buffer};
 use retake_core::repair::likely;
 use retake_core::replay::{Found, Matching, ReplayRequest, Tape, TapePlace};
@@ -87,7 +87,7 @@ fn is_compared(loss: &Loss) -> bool {
 
 fn request(session: &Session, to: Dialect) -> (Vec<u8>, Vec<Loss>) {
     let mut text = Vec::new();
-    let options = Options {
+    let options = ConvertOptions {
         as_request: true,
         repair: likely,
     };

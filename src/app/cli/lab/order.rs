@@ -1,6 +1,6 @@
 //! What an experiment is ordered with: a spec file, or a recording with what the command line says about it.
 
-use crate::cli::arguments::{LabArguments, LabLimits, StopWish, TrialWish};
+use crate::cli::arguments::{LabArguments, LabLimits, StopWhen, TrialWish};
 use crate::cli::confirm::Confirmation;
 use crate::cli::exit::{Failure, refused};
 use crate::cli::output::name_of;
@@ -226,8 +226,8 @@ fn limit(spec: &mut Spec, limits: &LabLimits) {
     spec.caps.requests = limits.max_requests.or(spec.caps.requests);
     spec.caps.tokens = limits.max_tokens.or(spec.caps.tokens);
     spec.stop = match (limits.stop, spec.stop) {
-        (Some(StopWish::Never), _) => Stop::Never,
-        (Some(StopWish::Clear), Stop::Never) => Stop::Clear {
+        (Some(StopWhen::Never), _) => Stop::Never,
+        (Some(StopWhen::Clear), Stop::Never) => Stop::Clear {
             error_rate: USUAL_ERROR_RATE,
         },
         (_, stop) => stop,

@@ -4,8 +4,8 @@ use super::plan;
 use super::report::{Looks, csv, html, json, text};
 use crate::cli::style::{Color, Palette};
 use retake_core::lab::{
-    Assertion, Board, Caps, Class, Experiment, LabPhase, LabSample, Meant, Origin, Results, Spent,
-    Stop, Subject, TokenCount, Trial, TrialEnd, WordingVariant, judge,
+    Assertion, Board, Caps, Class, Experiment, LabPhase, LabSample, Meant, Origin, Results,
+    Spending, Stop, Subject, TokenCount, Trial, TrialEnd, WordingVariant, judge,
 };
 use retake_core::safe_text::SafeText;
 use retake_core::session::ledger::Usage;
@@ -137,13 +137,13 @@ pub(super) fn board() -> Board {
         50,
     );
     board.samples[1][0] = samples(&[(Class::AskedUser, 1, "asks: <b>which?</b>\u{9b}2J")], 70);
-    board.spent = Spent {
+    board.spent = Spending {
         requests: 61,
         usage: Usage {
             input: 25_000,
             output: 2_440,
         },
-        ..Spent::default()
+        ..Spending::default()
     };
     board.ended = vec![Some(TrialEnd::Complete), Some(TrialEnd::Stopped)];
     board.phase = LabPhase::Ended(TrialEnd::Stopped);

@@ -337,7 +337,6 @@ impl Exchange {
         }
     }
 
-    /// The exchange is over.
     fn end(&mut self, how: ExchangeEnding) {
         if self.state != State::Over {
             self.state = State::Over;
@@ -402,7 +401,6 @@ pub enum Event<'a> {
     Ended,
     /// The reply broke off.
     Broke(String),
-    /// There is no reply.
     NoReply(String),
     /// The reply so far was judged, as [`ExchangeEffect::Judge`] wanted.
     Judged(Judgement),
@@ -485,7 +483,10 @@ pub enum ExchangeEffect {
     /// Bytes go to the client.
     Send(Vec<u8>),
     /// The whole reply goes to the client, with its head and its length.
-    Whole { head: ReplyHead, body: Vec<u8> },
+    Whole {
+        head: ReplyHead,
+        body: Vec<u8>,
+    },
     /// The reply to the client ends well.
     End,
     /// The connection to the client is broken off.
@@ -493,12 +494,16 @@ pub enum ExchangeEffect {
     /// A hold begins; [`Event::Decided`] follows.
     Hold(Held),
     /// The hold has lost its client or its time: it is to be closed.
-    LeaveHold { why: String },
+    LeaveHold {
+        why: String,
+    },
     /// [`Event::Rang`] is to come at this moment; a timer that was set before is set anew.
-    Wait { timer: ExchangeTimer, at: Millis },
+    Wait {
+        timer: ExchangeTimer,
+        at: Millis,
+    },
     /// The operator should know this.
     Note(String),
-    /// The exchange is over.
     Ended(ExchangeEnding),
 }
 

@@ -99,7 +99,6 @@ impl ListElement {
         self.calls.iter().any(|own| own.is(self, call, of))
     }
 
-    /// Whether it answers one of these calls.
     pub(crate) fn answers_any(&self, calls: &[Call]) -> bool {
         self.answers
             .iter()

@@ -73,7 +73,6 @@ pub(crate) fn with_results(
     Some(with_elements(text, &content, &all))
 }
 
-/// The blocks of a message that is a list of them.
 fn blocks_of(message: &ListElement) -> Vec<&str> {
     let text = &message.text;
     let content = blocks(text);

@@ -96,7 +96,6 @@ impl Story {
         &self.provider[self.last.0..self.last.1]
     }
 
-    /// The outputs after it.
     fn outputs_after(&self) -> &[ListElement] {
         &self.provider[self.last.1..]
     }

@@ -5,17 +5,14 @@ use super::FORMAT;
 use super::graph::{Branch, Branches, EntryRole, Graph};
 use crate::formats::Contents;
 use crate::session::{
-    Fact, Flags, Fragment, Item, Keyed, Kind, Record, RecordLink, Session, Source, SourceError,
-    Stop, index_number,
+    Fact, Flags, Fragment, Item, Keyed, Kind, Record, RecordLink, Session, Source, SourceResult,
+    TurnStop, index_number,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Puts the lines in the order of the history: the active chain first, then each branch that is not part of it.
-pub(super) fn assemble(
-    mut fragment: Fragment,
-    source: &Arc<dyn Source>,
-) -> Result<Contents, SourceError> {
+pub(super) fn assemble(mut fragment: Fragment, source: &Arc<dyn Source>) -> SourceResult<Contents> {
     // Lines that could not be read have no link.
     fragment
         .links
@@ -125,7 +122,7 @@ impl Builder<'_> {
                 let reason = reason.clone();
                 self.sessions[session as usize]
                     .stops
-                    .push(Stop { item, reason });
+                    .push(TurnStop { item, reason });
             }
         }
         for session in &mut self.sessions {

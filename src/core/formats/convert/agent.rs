@@ -9,7 +9,8 @@ use crate::wire::write::{Object, elements, quoted, text_of};
 use std::path::Path;
 
 /// An agent whose sessions can be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum AgentProgram {
     ClaudeCode,
     Codex,
@@ -73,17 +74,11 @@ impl AgentProgram {
 
     /// The id of the format of its sessions.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::GeminiCli => "gemini-cli",
-            Self::Opencode => "opencode",
-            Self::Pi => "pi",
-        }
+        self.into()
     }
 
     pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|agent| agent.word() == word)
+        word.parse().ok()
     }
 
     pub fn title(self) -> &'static str {

@@ -3,7 +3,7 @@
 use super::agent::AgentProgram;
 use super::ids::visible_partner;
 use super::{Conversion, LossKind};
-use crate::session::{Family, Flags, Kind, PairStatus, SourceError};
+use crate::session::{Family, Flags, Kind, PairStatus, SourceResult};
 use crate::wire::write::quoted;
 use crate::wire::{
     Arguments, Content, Element, Input, Part, Role, ToolCall, ToolResult, body_of, inline_data,
@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 
 impl Conversion<'_> {
     /// What an item says in the target; `None` where it has no place there.
-    pub(super) fn element(&mut self, index: usize) -> Result<Option<Element>, SourceError> {
+    pub(super) fn element(&mut self, index: usize) -> SourceResult<Option<Element>> {
         Ok(match self.item(index).kind {
             Kind::System | Kind::User => self.instruction(index)?,
             Kind::Assistant => {
@@ -44,7 +44,7 @@ impl Conversion<'_> {
     }
 
     /// A message of the user or of the system.
-    fn instruction(&mut self, index: usize) -> Result<Option<Element>, SourceError> {
+    fn instruction(&mut self, index: usize) -> SourceResult<Option<Element>> {
         let is_user = self.item(index).kind == Kind::User;
         let (role, parts) = self.parts(index, is_user)?;
         if parts.is_empty() {
@@ -62,7 +62,7 @@ impl Conversion<'_> {
         Ok(Some(Element::new(role, parts)))
     }
 
-    fn result(&mut self, index: usize) -> Result<ToolResult, SourceError> {
+    fn result(&mut self, index: usize) -> SourceResult<ToolResult> {
         let facts = self.to.facts();
         let takes_images = self
             .agent
@@ -87,11 +87,7 @@ impl Conversion<'_> {
     }
 
     /// The role of an item, and its parts as far as they have a place in the target.
-    fn parts(
-        &mut self,
-        index: usize,
-        takes_images: bool,
-    ) -> Result<(String, Vec<Part>), SourceError> {
+    fn parts(&mut self, index: usize, takes_images: bool) -> SourceResult<(String, Vec<Part>)> {
         let item = self.item(index);
         let takes_blanks = self.to.facts().blank_texts;
         let Ok(mut content) = Content::of(item, &self.session.bytes(item)?) else {
@@ -142,7 +138,7 @@ impl Conversion<'_> {
     }
 
     /// What the user says in the place of such an output.
-    fn text_for_output(&mut self, index: usize) -> Result<String, SourceError> {
+    fn text_for_output(&mut self, index: usize) -> SourceResult<String> {
         let (_, parts) = self.parts(index, false)?;
         self.lose(index, LossKind::OutputAsText);
         let id = self.session.call_id(self.item(index))?;
@@ -150,7 +146,7 @@ impl Conversion<'_> {
     }
 
     /// A call as the target says it; `None` for bytes that are not a call.
-    fn call(&mut self, index: usize) -> Result<Option<ToolCall>, SourceError> {
+    fn call(&mut self, index: usize) -> SourceResult<Option<ToolCall>> {
         let item = self.item(index);
         let bytes = self.session.bytes(item)?;
         if item.codec().is_some_and(|codec| codec.is_signed(&bytes)) {

@@ -6,7 +6,7 @@
 
 use super::ids::visible_partner;
 use super::{Conversion, LossKind, Out, is_message_of_model, is_with_role, request};
-use crate::session::{Family, Flags, Kind, PairStatus, Session, SourceError, Span};
+use crate::session::{Family, Flags, Kind, PairStatus, Session, SourceError, SourceResult, Span};
 use crate::wire::write::edit::items_of;
 use crate::wire::{Element, IdsNeeded, Role};
 use std::collections::HashMap;
@@ -105,7 +105,7 @@ pub(super) fn elements<E: From<SourceError>>(
 }
 
 /// The elements that an item becomes; in a dialect of blocks its blocks.
-fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<Vec<u8>>, SourceError> {
+fn spell(conversion: &mut Conversion<'_>, index: usize) -> SourceResult<Vec<Vec<u8>>> {
     let Some(bytes) = conversion.copied(index)? else {
         return spell_anew(conversion, index);
     };
@@ -126,7 +126,7 @@ fn spell(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<Vec<u8>>, 
     Ok(vec![bytes])
 }
 
-fn spell_anew(conversion: &mut Conversion<'_>, index: usize) -> Result<Vec<Vec<u8>>, SourceError> {
+fn spell_anew(conversion: &mut Conversion<'_>, index: usize) -> SourceResult<Vec<Vec<u8>>> {
     let element = conversion.element(index)?;
     let codec = conversion.to.codec();
     let elements = element.map_or_else(Vec::new, |element| codec.write_element(&element));
@@ -181,10 +181,7 @@ fn write_system<E: From<SourceError>>(
     Ok(())
 }
 
-fn system_blocks(
-    conversion: &mut Conversion<'_>,
-    index: usize,
-) -> Result<Vec<Vec<u8>>, SourceError> {
+fn system_blocks(conversion: &mut Conversion<'_>, index: usize) -> SourceResult<Vec<Vec<u8>>> {
     let Some(bytes) = conversion.copied(index)? else {
         return spell_anew(conversion, index);
     };
@@ -410,7 +407,7 @@ fn is_of_reply(session: &Session, index: usize) -> bool {
 fn messages_of_reply(
     conversion: &mut Conversion<'_>,
     items: &[usize],
-) -> Result<Vec<Vec<u8>>, SourceError> {
+) -> SourceResult<Vec<Vec<u8>>> {
     let mut messages = Vec::new();
     let (codec, own) = (conversion.to.codec(), Some(conversion.to));
     let mut new: Option<Element> = None;
@@ -450,10 +447,7 @@ fn messages_of_reply(
 }
 
 /// The message of calls that stand in the recording without a text: as it is where it is a record of its own.
-fn bare(
-    conversion: &Conversion<'_>,
-    calls: &mut Vec<usize>,
-) -> Result<Option<Vec<u8>>, SourceError> {
+fn bare(conversion: &Conversion<'_>, calls: &mut Vec<usize>) -> SourceResult<Option<Vec<u8>>> {
     let calls = std::mem::take(calls);
     let session = conversion.session;
     let (Some(first), Some(last)) = (calls.first(), calls.last()) else {

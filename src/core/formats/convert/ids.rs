@@ -3,7 +3,7 @@
 
 use super::agent::AgentProgram;
 use super::losses::LossKind;
-use crate::session::{Dialect, Flags, Kind, PairStatus, Session, SourceError};
+use crate::session::{Dialect, Flags, Kind, PairStatus, Session, SourceResult};
 use crate::wire::{Facts, IdsNeeded};
 use std::collections::{HashMap, HashSet};
 
@@ -25,7 +25,7 @@ impl TargetIds {
         session: &Session,
         to: Dialect,
         agent: Option<AgentProgram>,
-    ) -> Result<Self, SourceError> {
+    ) -> SourceResult<Self> {
         let longest = to.facts().call_ids.longest;
         let is_bound = agent.is_none_or(AgentProgram::keeps_wire);
         let copies = agent.is_none_or(|agent| agent.copies(session.format));
@@ -92,7 +92,7 @@ impl TargetIds {
         session: &Session,
         to: Dialect,
         index: usize,
-    ) -> Result<String, SourceError> {
+    ) -> SourceResult<String> {
         let item = &session.items[index];
         let call = match item.kind {
             Kind::Call => Some(index),
@@ -109,11 +109,7 @@ impl TargetIds {
     }
 
     /// What changed about the id of a call.
-    pub(super) fn loss(
-        &self,
-        session: &Session,
-        index: usize,
-    ) -> Result<Option<LossKind>, SourceError> {
+    pub(super) fn loss(&self, session: &Session, index: usize) -> SourceResult<Option<LossKind>> {
         let Some(to) = self.changed.get(&index) else {
             return Ok(None);
         };

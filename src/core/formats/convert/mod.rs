@@ -19,7 +19,7 @@ pub(crate) use ids::sanitised;
 pub use losses::{Loss, LossKind};
 
 use crate::json::{Cursor, display_text, respelled};
-use crate::session::{Dialect, Flags, Item, Kind, Session, SourceError};
+use crate::session::{Dialect, Flags, Item, Kind, Session, SourceError, SourceResult};
 use crate::wire::write::with_plain_call_id;
 use crate::wire::{Fields, IdsNeeded};
 use ids::{TargetIds, TargetNames};
@@ -27,7 +27,7 @@ use records::records;
 
 /// How a session is converted.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct ConvertOptions {
     /// Whether a request body is written, with model and tools where they are known, and not the history alone.
     pub as_request: bool,
     /// What arguments that are not JSON probably meant, as JSON; `None` where nobody can tell.
@@ -48,7 +48,7 @@ pub struct Converted {
 pub fn convert<E: From<SourceError>>(
     session: &Session,
     to: Dialect,
-    options: Options,
+    options: ConvertOptions,
     write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Converted, E> {
     let mut conversion = Conversion::new(session, to, None, options)?;
@@ -66,7 +66,7 @@ pub fn write_session<E: From<SourceError>>(
     repair: fn(&str) -> Option<String>,
     write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Converted, E> {
-    let options = Options {
+    let options = ConvertOptions {
         as_request: false,
         repair,
     };
@@ -116,7 +116,7 @@ struct Conversion<'a> {
     to: Dialect,
     /// Whose session is written; `None` for a history alone.
     agent: Option<AgentProgram>,
-    options: Options,
+    options: ConvertOptions,
     names: TargetNames,
     ids: TargetIds,
     losses: Vec<Loss>,
@@ -127,8 +127,8 @@ impl<'a> Conversion<'a> {
         session: &'a Session,
         to: Dialect,
         agent: Option<AgentProgram>,
-        options: Options,
-    ) -> Result<Self, SourceError> {
+        options: ConvertOptions,
+    ) -> SourceResult<Self> {
         let mut conversion = Self {
             session,
             to,
@@ -210,7 +210,7 @@ impl<'a> Conversion<'a> {
     }
 
     /// The bytes of an item that has the target's spelling; `None` where it must be spelled anew.
-    fn copied(&self, index: usize) -> Result<Option<Vec<u8>>, SourceError> {
+    fn copied(&self, index: usize) -> SourceResult<Option<Vec<u8>>> {
         let item = self.item(index);
         if self
             .agent
@@ -236,7 +236,7 @@ impl<'a> Conversion<'a> {
     }
 
     /// Whether an item that nobody knows is one of the target all the same.
-    fn keeps_unknown(&self, item: &Item) -> Result<bool, SourceError> {
+    fn keeps_unknown(&self, item: &Item) -> SourceResult<bool> {
         let bytes = self.session.bytes(item)?;
         let fields = Fields::read(&mut Cursor::new(&bytes)).unwrap_or_default();
         Ok(self.to.codec().takes_unknown(&fields))
@@ -255,7 +255,7 @@ impl<'a> Conversion<'a> {
     }
 
     /// The call id of a call or an output in the target; `None` where there is none.
-    fn id(&mut self, index: usize) -> Result<Option<String>, SourceError> {
+    fn id(&mut self, index: usize) -> SourceResult<Option<String>> {
         let is_call = self.item(index).kind == Kind::Call;
         let needs_none = self.to.facts().call_ids.needed == IdsNeeded::Neither;
         if needs_none && self.ids.is_simple(self.session, index) {
@@ -272,7 +272,7 @@ impl<'a> Conversion<'a> {
     }
 
     /// Notes that an item has no place in the target.
-    fn leave_out(&mut self, index: usize) -> Result<(), SourceError> {
+    fn leave_out(&mut self, index: usize) -> SourceResult<()> {
         let item = self.item(index);
         let kind = match item.kind {
             Kind::Reasoning => LossKind::Reasoning,
@@ -298,7 +298,7 @@ impl<'a> Conversion<'a> {
         Ok(())
     }
 
-    fn hosted_tool(&self, index: usize) -> Result<String, SourceError> {
+    fn hosted_tool(&self, index: usize) -> SourceResult<String> {
         match self.session.name(self.item(index)) {
             "" => self.of_type(index),
             name => Ok(name.to_owned()),
@@ -306,7 +306,7 @@ impl<'a> Conversion<'a> {
     }
 
     /// The `type` of an item, or its `role`.
-    fn of_type(&self, index: usize) -> Result<String, SourceError> {
+    fn of_type(&self, index: usize) -> SourceResult<String> {
         let bytes = self.session.bytes(self.item(index))?;
         // What cannot be walked has no type.
         let fields = Fields::read(&mut Cursor::new(&bytes)).unwrap_or_default();

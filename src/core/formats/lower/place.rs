@@ -160,7 +160,6 @@ impl<'a> Ground<'a> {
             .ok_or(CannotWrite::NoItem(index))
     }
 
-    /// Where a record is.
     pub(super) fn record_span(&self, record: u32) -> Option<Span> {
         self.session
             .records
@@ -502,7 +501,6 @@ pub(crate) fn on_one_line(json: &[u8]) -> Vec<u8> {
     json.iter().map(flat).collect()
 }
 
-/// Whether an item is in a unit.
 pub(crate) fn is_within(item: &Item, unit: Span) -> bool {
     unit.start <= item.span.start && item.span.end <= unit.end
 }

@@ -12,8 +12,8 @@ use crate::formats::assemble::{Folded, assemble_folded, meaning_of, outputs_firs
 use crate::json::Cursor;
 use crate::session::{
     CallId, Dialect, ExchangeFacts, Fact, Flags, Fragment, Item, Kind, MENDED, Meaning, Names,
-    Problem, ProblemKind, ProxiedExchange, Record, RequestBase, Session, Source, SourceError, Span,
-    index_number,
+    Problem, ProblemKind, ProxiedExchange, Record, RequestBase, Session, Source, SourceError,
+    SourceResult, Span, index_number,
 };
 use crate::wire::IdsNeeded;
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,7 @@ pub(in crate::formats) fn assemble_conversations(
     format: &'static str,
     fragment: Fragment,
     source: &Arc<dyn Source>,
-) -> Result<Contents, SourceError> {
+) -> SourceResult<Contents> {
     let (parts, problems) = parts(&fragment);
     let mut conversations = Conversations {
         bases: parts.iter().filter_map(|part| part.request.base).collect(),
@@ -378,7 +378,7 @@ impl Conversations {
         parts: &[Part],
         fragment: &Fragment,
         reader: &mut Reader<'_>,
-    ) -> Result<(), SourceError> {
+    ) -> SourceResult<()> {
         let part = &parts[exchange];
         let whole = || {
             let mut all = stretches_of(exchange, parts);
@@ -556,7 +556,7 @@ impl Conversations {
         index: usize,
         repeated: Meaning,
         reader: &mut Reader<'_>,
-    ) -> Result<(), SourceError> {
+    ) -> SourceResult<()> {
         let conversation = &mut self.all[index];
         for end in conversation.ends {
             if let Some(at) = self.at.get_mut(&end) {
@@ -622,7 +622,7 @@ impl Conversations {
         format: &'static str,
         context: (&Arc<[Record]>, &Arc<Names>),
         source: &Arc<dyn Source>,
-    ) -> Result<Contents, SourceError> {
+    ) -> SourceResult<Contents> {
         let mut contents = Contents::default();
         let dialects: Vec<Dialect> = self.all.iter().map(|one| one.dialect).collect();
         let build = |dialect, label, history: History| {
@@ -732,7 +732,7 @@ impl Asked {
         stretches: &[(Stretch, u64)],
         fragment: &Fragment,
         reader: &mut Reader<'_>,
-    ) -> Result<(), SourceError> {
+    ) -> SourceResult<()> {
         let items = stretches.iter();
         for place in items.flat_map(|(stretch, _)| stretch.items.clone()) {
             self.items += 1;
@@ -785,7 +785,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn bytes(&mut self, item: &Item) -> Result<&[u8], SourceError> {
+    fn bytes(&mut self, item: &Item) -> SourceResult<&[u8]> {
         let record = self.fragment.records.get(item.record as usize);
         let span = record.map(|one| one.span);
         let span = span.unwrap_or(item.span);
@@ -800,7 +800,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The id of a call's element (`fc_...`), where the call has an id of its own.
-    fn element_id(&mut self, item: &Item) -> Result<Option<CallId>, SourceError> {
+    fn element_id(&mut self, item: &Item) -> SourceResult<Option<CallId>> {
         let has_own_id = item.facts().is_some_and(|facts| facts.item_ids);
         if item.kind != Kind::Call || !has_own_id {
             return Ok(None);
@@ -819,7 +819,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What an item says; `None` for what a request need not repeat.
-    fn meaning(&mut self, place: usize) -> Result<Option<Meaning>, SourceError> {
+    fn meaning(&mut self, place: usize) -> SourceResult<Option<Meaning>> {
         if let Some(known) = self.meanings.get(&place) {
             return Ok(*known);
         }
@@ -830,7 +830,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of an item, as a whole.
-    fn text(&mut self, place: usize) -> Result<Meaning, SourceError> {
+    fn text(&mut self, place: usize) -> SourceResult<Meaning> {
         if let Some(Some(known)) = self.meanings.get(&place) {
             return Ok(*known);
         }

@@ -30,7 +30,6 @@ const ENDINGS: [&str; 9] = [
     "interrupted",
 ];
 
-/// The members that are read.
 #[derive(Default)]
 struct Members {
     number: u32,

@@ -13,7 +13,7 @@ use super::assemble::take_dialect_of_items;
 use super::{Contents, Format, Reading, Records, Sample, assemble_plain};
 use crate::json::{Cursor, Result, display_text};
 use crate::session::{
-    Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Source, SourceError, Span,
+    Dialect, Fact, Flags, Fragment, Item, Kind, Problem, ProblemKind, Source, SourceResult, Span,
 };
 pub(super) use conversations::assemble_conversations;
 pub(super) use exchange::read as read_exchange;
@@ -113,7 +113,7 @@ fn read_entry(cursor: &mut Cursor<'_>, base: u64, out: &mut Fragment) -> Result<
     }
 }
 
-fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, SourceError> {
+fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> SourceResult<Contents> {
     if let Some(problem) = newer_version(&fragment, source)? {
         return Ok(Contents {
             sessions: Vec::new(),
@@ -132,10 +132,7 @@ fn assemble(fragment: Fragment, source: &Arc<dyn Source>) -> Result<Contents, So
 }
 
 /// A journal of a newer retake may mean something else by the same words, so nothing of it is read.
-fn newer_version(
-    fragment: &Fragment,
-    source: &Arc<dyn Source>,
-) -> Result<Option<Problem>, SourceError> {
+fn newer_version(fragment: &Fragment, source: &Arc<dyn Source>) -> SourceResult<Option<Problem>> {
     let Some(first) = fragment.records.first() else {
         return Ok(None);
     };
@@ -273,7 +270,6 @@ impl<'a> Line<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sound {
     pub seq: u64,
-    /// Where its entry is.
     pub entry: Range<usize>,
     /// Where it ends; a line feed should follow.
     pub end: usize,

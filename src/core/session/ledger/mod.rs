@@ -162,7 +162,6 @@ pub enum GrowthSource {
     },
 }
 
-/// One request to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelRequest {
     /// The take that sent it.

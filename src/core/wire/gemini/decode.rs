@@ -28,7 +28,6 @@ struct Call {
     arguments: String,
 }
 
-/// The call that a part is.
 pub(crate) fn call_in(part: &Map<String, Value>) -> Option<&Value> {
     let call = part
         .get("functionCall")

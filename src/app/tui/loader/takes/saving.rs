@@ -5,7 +5,7 @@ use crate::tui::loader::work::Work;
 use crate::tui::recovery::saving::{ENDINGS, SaveFormat};
 use crate::tui::report::Report;
 use crate::tui::state::document::Document;
-use retake_core::formats::convert::{AgentProgram, Converted, Options, convert};
+use retake_core::formats::convert::{AgentProgram, ConvertOptions, Converted, convert};
 use retake_core::formats::is_written;
 use retake_core::repair::likely;
 use retake_core::session::takes::TakeId;
@@ -383,7 +383,7 @@ impl Stopped {
     }
 }
 
-const OPTIONS: Options = Options {
+const OPTIONS: ConvertOptions = ConvertOptions {
     as_request: false,
     repair: likely,
 };

@@ -43,7 +43,6 @@ pub(super) trait WriteNative {
     /// The same of the object of an output; of the call where that holds the output.
     fn output(&self, output: &Object<'_>, change: &RecordChange) -> Option<Members>;
 
-    /// Whether calls hold their outputs.
     fn calls_hold_outputs(&self) -> bool {
         false
     }
@@ -439,7 +438,6 @@ impl PydanticAi {
         format!(r#"{{"content":{text},"part_kind":"user-prompt"}}"#)
     }
 
-    /// Makes an entry a request with one part.
     fn set_request(entry: &mut Object<'_>, part: String) {
         let time = entry.get("timestamp").map(str::to_owned);
         *entry = Object::read("{}");
