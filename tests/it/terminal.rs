@@ -345,7 +345,7 @@ fn a_file_of_settings_gives_keys_columns_and_a_theme() {
     let config = home.path().join(".config/retake");
     fs::create_dir_all(&config).unwrap();
     let settings = "theme = \"dark-contrast\"\n[picker]\ncolumns = [\"title\", \"size\"]\nsort = \"size\"\n\
-        [keys.recordings]\nsort = \"F5 o\"\n[keys.program]\nclose = \"w\"\n";
+        [keys.recordings]\nsort = \"F6 o\"\n[keys.program]\nclose = \"w\"\n";
     fs::write(config.join("config.toml"), settings).unwrap();
     let start = |home: &TempDir| {
         Terminal::builder()
@@ -373,7 +373,7 @@ fn a_file_of_settings_gives_keys_columns_and_a_theme() {
     let mut terminal = start(&home);
     terminal
         .wait_until(|screen| {
-            let words = ["sort: size", "F5 sort", "^q quit", " title "];
+            let words = ["sort: size", "F6 sort", "^q quit", " title "];
             words.iter().all(|words| screen.contains(words)) && !screen.contains("findings ")
         })
         .unwrap();

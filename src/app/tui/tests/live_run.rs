@@ -90,6 +90,9 @@ fn a_wait_before_the_next_question_is_cut_short() {
     desk.comes("retrying in");
     desk.press("c").misses("called off");
     desk.comes("paused: the request to the model failed");
+    // The second reply breaks off as well, inside the arguments of its call.
+    desk.press("c").comes("22 degrees");
+    desk.comes("paused: the request to the model failed");
     desk.press("c").comes("finished");
     desk.press("L")
         .sees("429 Too Many Requests")

@@ -33,7 +33,9 @@ const ENDINGS: [&str; 9] = [
 #[derive(Default)]
 struct Members {
     number: u32,
-    how: &'static str,
+    /// What it waited for when it was written, where it was written before its end.
+    before_end: Option<&'static str>,
+    ending: &'static str,
     incomplete: bool,
     model: Option<String>,
     request: Option<Range<usize>>,
@@ -72,9 +74,10 @@ pub(in crate::formats) fn read(
     out.note(Fact::Exchange(ExchangeFacts {
         number: members.number,
         dialect,
-        how: match members.how {
-            "passed" if members.sent.is_some() => MENDED_AGAIN,
-            how => how,
+        how: match (members.before_end, members.ending) {
+            (Some(word), _) => word,
+            (None, "passed") if members.sent.is_some() => MENDED_AGAIN,
+            (None, ending) => ending,
         },
         earlier: member(
             &members.request,
@@ -134,10 +137,10 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members> {
         let opens = cursor.peek();
         match (key, opens) {
             (b"type", _) => {
-                members.how = match cursor.string()? {
-                    Some(b"held") => HELD,
-                    Some(b"began") => BEGAN,
-                    _ => members.how,
+                members.before_end = match cursor.string()? {
+                    Some(b"held") => Some(HELD),
+                    Some(b"began") => Some(BEGAN),
+                    _ => None,
                 };
             }
             (b"id", _) => {
@@ -153,7 +156,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<Members> {
                     if key == b"how" {
                         let how = cursor.string()?.unwrap_or_default();
                         let known = ENDINGS.iter().find(|known| known.as_bytes() == how);
-                        members.how = known.copied().unwrap_or_default();
+                        members.ending = known.copied().unwrap_or_default();
                     }
                     Ok(())
                 })?;
