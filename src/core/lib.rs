@@ -25,6 +25,7 @@
 //! | room | question it answers | to add one |
 //! |---|---|---|
 //! | [`json`] | where do values stand in JSON text? | |
+//! | [`bundled`] | which tables does the program carry? | a TOML file beside the code that uses it |
 //! | [`schema`], [`repair`], [`suggest`], [`jq`], [`pattern`], [`safe_text`], [`redact`] | guards: JSON Schema, JSON repair, near names, jq, names with stars, drawable text, secrets | |
 //! | [`content`] | what does a content look like to a reader? calls in one line, diffs, Markdown, terminal colours | |
 //! | [`session`] | what happened? items, turns, pairs, contract; what was done about it: the tree of takes; what happened in the world: the ledger | |
@@ -38,7 +39,7 @@
 //! | [`exchange`] | what of an intercepted exchange passes, and what is held? bytes in, bytes out, no socket | |
 //! | [`lab`] | which words help? a failing call, several wordings, many samples of each | |
 //! | [`usage`] | when did it happen, what did it take? times, durations, tokens | |
-//! | [`replay`] | which turn of a recording answers a request? | what is compared is `replay::COMPARED` |
+//! | [`replay`] | which turn of a recording answers a request? | `retake help replay` lists what is compared |
 //! | [`chaos`] | what can go wrong in what an agent receives? faults, on purpose and repeatable | one row of `chaos::FAULTS` |
 //! | [`script`] | what does a scripted model answer? rules over what it is asked | |
 //!
@@ -70,6 +71,7 @@
 //! writes only its own journal of takes and what the operator saves.
 
 pub mod actions;
+pub mod bundled;
 pub mod chaos;
 pub mod config;
 pub mod content;

@@ -1,6 +1,7 @@
 //! The agents whose sessions are known on this machine: where each keeps them, which variables move them, and
 //! what it repairs by itself when it loads one.
 
+use retake_core::bundled;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -30,15 +31,8 @@ pub struct Store {
 }
 
 /// Every agent that is known.
-pub static AGENTS: LazyLock<Vec<Agent>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Agents {
-        agent: Vec<Agent>,
-    }
-    // A test reads every agent, so the text is in order.
-    let agents = toml::from_str(include_str!("stores.toml"));
-    agents.map_or_else(|_| Vec::new(), |Agents { agent }| agent)
-});
+pub static AGENTS: LazyLock<Vec<Agent>> =
+    LazyLock::new(|| bundled::rows(include_str!("stores.toml")));
 
 impl Agent {
     /// The agent that writes files of a format.

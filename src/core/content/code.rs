@@ -5,6 +5,7 @@
 //! enough to read its code; it is not parsed.
 
 use super::look::{Look, StyledLine};
+use crate::bundled;
 use serde::Deserialize;
 use std::sync::LazyLock;
 
@@ -55,15 +56,8 @@ enum Shape {
     Tags,
 }
 
-static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Languages {
-        language: Vec<Language>,
-    }
-    // Tests read code of every shape, so the text is in order.
-    let languages = toml::from_str(include_str!("languages.toml"));
-    languages.map_or_else(|_| Vec::new(), |Languages { language }| language)
-});
+static LANGUAGES: LazyLock<Vec<Language>> =
+    LazyLock::new(|| bundled::rows(include_str!("languages.toml")));
 
 /// The language of a file or of a fence; `None` where it is none that is known.
 pub fn language_of(name: &str) -> Option<&'static Language> {

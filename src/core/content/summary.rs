@@ -2,6 +2,7 @@
 //! `Read(src/app/page.tsx)`; any other with its arguments, `search_flights(from: JFK, to: LIS)`.
 
 use super::diff::patched_paths;
+use crate::bundled;
 use crate::json::complete;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -57,9 +58,7 @@ struct ToolArguments {
     arguments: Vec<String>,
 }
 
-// Tests look up words of each list, so the text is in order.
-static WORDS: LazyLock<Words> =
-    LazyLock::new(|| toml::from_str(include_str!("summary.toml")).unwrap_or_default());
+static WORDS: LazyLock<Words> = LazyLock::new(|| bundled::table(include_str!("summary.toml")));
 
 fn is_among(tools: &[String], name: &str) -> bool {
     tools.iter().any(|tool| tool == name)

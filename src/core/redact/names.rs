@@ -1,6 +1,7 @@
 //! Names under which secrets stand - members of JSON, variables, flags, fields of a text - and which values
 //! under them are secrets.
 
+use crate::bundled;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -18,9 +19,7 @@ struct Words {
     stand_ins: Vec<String>,
 }
 
-// Tests look up words of each list, so the text is in order.
-static WORDS: LazyLock<Words> =
-    LazyLock::new(|| toml::from_str(include_str!("names.toml")).unwrap_or_default());
+static WORDS: LazyLock<Words> = LazyLock::new(|| bundled::table(include_str!("names.toml")));
 
 /// Letters alone are a key from so many on.
 const LONG: usize = 24;

@@ -1,6 +1,7 @@
 //! What secrets look like: the keys of known services, and values in places that hold secrets.
 
 use super::assigned::{ENDINGS, separator};
+use crate::bundled;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -15,15 +16,8 @@ struct Pattern {
     regex: String,
 }
 
-static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Table {
-        pattern: Vec<Pattern>,
-    }
-    // A test finds a secret with every pattern, so the text is in order.
-    let table = toml::from_str(include_str!("patterns.toml"));
-    table.map_or_else(|_| Vec::new(), |Table { pattern }| pattern)
-});
+static PATTERNS: LazyLock<Vec<Pattern>> =
+    LazyLock::new(|| bundled::rows(include_str!("patterns.toml")));
 
 /// How secrets begin, at the end of a text that is still growing: keys of services, and values after the name
 /// of a secret.

@@ -1,5 +1,6 @@
 //! Words for the same thing, and the tools of well-known agents: `known.toml` holds them.
 
+use crate::bundled;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,9 +12,7 @@ struct Known {
     homes: BTreeMap<String, Vec<String>>,
 }
 
-// Tests look up words of each, so the text is in order.
-static KNOWN: LazyLock<Known> =
-    LazyLock::new(|| toml::from_str(include_str!("known.toml")).unwrap_or_default());
+static KNOWN: LazyLock<Known> = LazyLock::new(|| bundled::table(include_str!("known.toml")));
 
 /// The row of the verbs that take something away.
 const REMOVING: usize = 3;

@@ -1,6 +1,7 @@
 //! The library: wordings for each kind of failure, along the axes that the lab compares. `library.toml` holds them.
 
 use super::context::FailureKind;
+use crate::bundled;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -97,24 +98,18 @@ pub enum Channel {
 /// The wordings for a kind of failure, the default first.
 pub fn library(kind: FailureKind) -> impl Iterator<Item = &'static Wording> {
     static LIBRARY: LazyLock<BTreeMap<FailureKind, Vec<Wording>>> = LazyLock::new(|| {
-        #[derive(Deserialize)]
+        #[derive(Default, Deserialize)]
         struct Library {
             fragments: BTreeMap<String, String>,
             wordings: BTreeMap<FailureKind, Vec<Wording>>,
         }
-        // A test reads every wording, so the text is in order.
-        let read = toml::from_str(include_str!("library.toml"));
-        read.map_or_else(
-            |_| BTreeMap::new(),
-            |mut library: Library| {
-                for wording in library.wordings.values_mut().flatten() {
-                    for (name, fragment) in &library.fragments {
-                        wording.template = wording.template.replace(&format!("<{name}>"), fragment);
-                    }
-                }
-                library.wordings
-            },
-        )
+        let mut library: Library = bundled::table(include_str!("library.toml"));
+        for wording in library.wordings.values_mut().flatten() {
+            for (name, fragment) in &library.fragments {
+                wording.template = wording.template.replace(&format!("<{name}>"), fragment);
+            }
+        }
+        library.wordings
     });
     LIBRARY.get(&kind).into_iter().flatten()
 }

@@ -1,5 +1,6 @@
 //! The closed list of what a refusal can mean, and who says so.
 
+use crate::bundled;
 use crate::session::{Dialect, Kind};
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -133,8 +134,7 @@ impl Fault {
 
     fn explanation(self) -> &'static Explanation {
         static ALL: LazyLock<HashMap<Fault, Explanation>> =
-            // A test reads every explanation, so the text is in order.
-            LazyLock::new(|| toml::from_str(include_str!("faults.toml")).unwrap_or_default());
+            LazyLock::new(|| bundled::table(include_str!("faults.toml")));
         static NONE: Explanation = Explanation {
             rule: None,
             meaning: String::new(),

@@ -12,6 +12,7 @@ mod facts;
 mod place;
 mod text;
 
+use crate::bundled;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -73,15 +74,8 @@ const MATCHES_PER_ROW: usize = 32;
 
 /// Every sentence that is recognised, from the specific to the general.
 pub fn table() -> &'static [ErrorSentence] {
-    static ROWS: LazyLock<Vec<ErrorSentence>> = LazyLock::new(|| {
-        #[derive(Deserialize)]
-        struct Table {
-            row: Vec<ErrorSentence>,
-        }
-        // A test reads every row, so the text is in order.
-        let table = toml::from_str(include_str!("rows.toml"));
-        table.map_or_else(|_| Vec::new(), |Table { row }| row)
-    });
+    static ROWS: LazyLock<Vec<ErrorSentence>> =
+        LazyLock::new(|| bundled::rows(include_str!("rows.toml")));
     &ROWS
 }
 
