@@ -83,9 +83,8 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
         inputs::copy_tools(&inputs, &arguments.path, output)?;
     }
     let errors = left(&report, Severity::Error);
-    let mut problems = report.recording.problems.iter();
     Ok(match errors {
-        _ if problems.any(|problem| problem.kind.is_unread()) => Exit::Unreadable,
+        _ if inputs::exit_of(&report.recording) == Exit::Unreadable => Exit::Unreadable,
         0 => Exit::Clean,
         _ => Exit::Findings,
     })

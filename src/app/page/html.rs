@@ -1,7 +1,8 @@
 //! A page of HTML: one file with its own style and nothing to load. Folding needs no script.
 
 use super::writer::{
-    PageError, PageLink, PageSession, PageWriter, ending, is_same, parted, prefix_of, sign,
+    PageError, PageLink, PageSession, PageWriter, ending, is_same, listed_turns, parted, prefix_of,
+    sign,
 };
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::transcript::block::{BlockRow, RowKind};
@@ -66,8 +67,8 @@ impl<W: Write> HtmlPage<W> {
     /// The turns of a session, folded: each leads to its place.
     fn turns(&mut self, session: &PageSession<'_>, page: &Page<'_>) -> Result<(), PageError> {
         let prefix = prefix_of(session.section);
-        let turns: Vec<_> = page.turns().collect();
-        if turns.len() < 2 {
+        let turns = listed_turns(page);
+        if turns.is_empty() {
             return Ok(());
         }
         let count = turns.len();
@@ -76,7 +77,7 @@ impl<W: Write> HtmlPage<W> {
             "<nav><details class=contents><summary>contents: {count} turns</summary><ul>"
         )?;
         for (turn, words) in turns {
-            let (turn, words) = (turn + 1, escaped(&words));
+            let words = escaped(&words);
             writeln!(
                 self.out,
                 "<li><a href=\"#{prefix}turn-{turn}\">{turn}  {words}</a>"

@@ -4,7 +4,9 @@
 //! something is escaped: so that nothing becomes HTML or an image.
 
 use super::inert::{escaped, inert};
-use super::writer::{PageError, PageSession, PageWriter, ending, parted, prefix_of, words_of};
+use super::writer::{
+    PageError, PageSession, PageWriter, ending, listed_turns, parted, prefix_of, words_of,
+};
 use crate::tui::text::{Glyph, Tone};
 use crate::tui::transcript::block::{BlockRow, RowKind};
 use crate::tui::transcript::page::{Page, PageBlock};
@@ -45,8 +47,8 @@ impl<W: Write> MarkdownPage<W> {
     /// A list that is folded: each row leads to its place.
     fn turns(&mut self, session: &PageSession<'_>, page: &Page<'_>) -> Result<(), PageError> {
         let prefix = prefix_of(session.section);
-        let turns: Vec<_> = page.turns().collect();
-        if turns.len() < 2 {
+        let turns = listed_turns(page);
+        if turns.is_empty() {
             return Ok(());
         }
         let count = turns.len();
@@ -55,7 +57,7 @@ impl<W: Write> MarkdownPage<W> {
             "<details><summary>contents: {count} turns</summary>\n"
         )?;
         for (turn, words) in turns {
-            let (turn, words) = (turn + 1, escaped(&words));
+            let words = escaped(&words);
             writeln!(self.out, "- [{turn} {words}](#{prefix}turn-{turn})")?;
         }
         writeln!(self.out, "\n</details>\n")?;

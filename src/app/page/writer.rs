@@ -47,6 +47,13 @@ impl PageLink<'_> {
     }
 }
 
+/// The turns that the contents of a session list, by number from 1 and first words; a single one needs no contents.
+pub(super) fn listed_turns(page: &Page<'_>) -> Vec<(u32, String)> {
+    let turns = page.turns().map(|(turn, words)| (turn + 1, words));
+    let turns: Vec<_> = turns.collect();
+    if turns.len() < 2 { Vec::new() } else { turns }
+}
+
 /// What makes the anchors of a section unlike those of others on the page.
 pub(super) fn prefix_of(section: usize) -> String {
     match section {

@@ -5,7 +5,7 @@ use super::filter::Filter;
 use super::keymap::{Command, Direction};
 use super::lab::subject::{ExperimentOrder as LabOrder, LabSubject, Saving};
 use super::state::document::{Checked, Document, Place};
-use super::state::recovery::TakesView;
+use super::state::takes::TakesView;
 use retake_core::engine::{self, Breakpoint};
 use retake_core::exchange::ExchangeId;
 use retake_core::lab;

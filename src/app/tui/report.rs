@@ -5,7 +5,7 @@ use super::recovery::comparison::Comparison;
 use super::recovery::saving::SaveFormat;
 use super::state::document::{Checked, Document, Place};
 use super::state::live::{AgentInfo, LogEntry, TrustRequest};
-use super::state::recovery::TakesView;
+use super::state::takes::TakesView;
 use super::state::tree::Shown;
 use retake_core::engine::Breakpoint;
 use retake_core::session::ledger::LedgerEvent;

@@ -11,6 +11,7 @@ pub mod live;
 pub mod pretty;
 pub mod preview;
 pub mod recovery;
+pub mod takes;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod tree;
@@ -36,7 +37,6 @@ use layout::{Area, Arrangement, DetailPlace, Layout, LayoutSettings, Pane};
 use live::Live;
 use preview::Previews;
 use recovery::{Awaited, Recovery};
-use retake_core::actions::Safety;
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::exchange::ExchangeId;
 use retake_core::rules::Finding;
@@ -412,13 +412,7 @@ impl State {
 
     /// Whether a safe fix is offered anywhere in the session.
     pub fn offers_safe_fix(&self) -> bool {
-        let mut findings = self.checked().map_or(&[][..], Checked::findings).iter();
-        self.is_known()
-            && self.is_recording()
-            && findings.any(|finding| {
-                let mut offers = finding.offers.iter();
-                !finding.is_settled && offers.any(|offer| offer.safety == Safety::Safe)
-            })
+        self.is_known() && self.is_recording() && self.checked().is_some_and(Checked::offers_safe)
     }
 
     /// Lets something wait for the rules, and says so.

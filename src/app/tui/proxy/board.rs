@@ -23,6 +23,14 @@ use std::sync::Arc;
 
 /// How many events the log keeps, and how many lines of the agent.
 pub(super) const EVENTS: usize = 2000;
+
+/// Adds an event to the newest ones.
+pub(super) fn push_event<T>(events: &mut VecDeque<T>, event: T) {
+    if events.len() >= EVENTS {
+        events.pop_front();
+    }
+    events.push_back(event);
+}
 /// Of how many exchanges it is remembered what was decided, and where their journals are.
 const REMEMBERED: usize = 1000;
 /// How many bytes of a line are kept.
@@ -164,10 +172,7 @@ impl ExchangeBoard {
                 self.notice = Some(words);
             }
             ProxyNews::Output { text: line, .. } => {
-                if self.child.lines.len() >= EVENTS {
-                    self.child.lines.pop_front();
-                }
-                self.child.lines.push_back(shortened(line));
+                push_event(&mut self.child.lines, shortened(line));
             }
             ProxyNews::AgentEnded(status) => {
                 let code = status.code();
@@ -220,14 +225,12 @@ impl ExchangeBoard {
     }
 
     fn note(&mut self, is_trouble: bool, words: String) {
-        if self.log.len() >= EVENTS {
-            self.log.pop_front();
-        }
-        self.log.push_back(ExchangeEvent {
+        let event = ExchangeEvent {
             at_ms: self.now,
             is_trouble,
             words: shortened(words),
-        });
+        };
+        push_event(&mut self.log, event);
     }
 
     /// Tells the operator something.

@@ -1,6 +1,6 @@
 //! The log of a proxy whose journal is opened again: the words that its screen had for the same news.
 
-use super::board::EVENTS;
+use super::board::push_event;
 use super::words;
 use crate::tui::state::live::LogEntry;
 use retake_core::exchange::{ExchangeEnding, ExchangeId, ExchangePhase};
@@ -45,14 +45,12 @@ impl PastLog {
             ProxyNews::Notice(words) => (true, words),
             _ => return,
         };
-        if self.entries.len() >= EVENTS {
-            self.entries.pop_front();
-        }
-        self.entries.push_back(LogEntry {
+        let entry = LogEntry {
             at: 0,
             past: Some(at),
             is_trouble,
             words,
-        });
+        };
+        push_event(&mut self.entries, entry);
     }
 }

@@ -6,7 +6,7 @@ use crate::tui::layer::{Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::popup::{Popup, rows, rule, split_bottom, split_right, write};
 use crate::tui::prompt::{Prompt, Typing};
-use crate::tui::state::recovery::TakeRow;
+use crate::tui::state::takes::TakeRow;
 use crate::tui::theme::Theme;
 use crate::words::counted;
 use ratatui::Frame;

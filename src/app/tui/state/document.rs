@@ -1,5 +1,6 @@
 //! What is being looked at: a recording, how much of the file it tells, and what the rules found in it.
 
+use retake_core::actions::Safety;
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::{Flags, Item, Kind, Session};
 use retake_live::Recording;
@@ -78,6 +79,7 @@ pub struct Checked {
     /// What is not a fault of a live run: its open calls, which wait for their outputs.
     waiting: Vec<Finding>,
     counts: Counts,
+    offers_safe: bool,
     /// The rows of the list of findings.
     listed: Vec<Listed>,
 }
@@ -119,12 +121,23 @@ impl Checked {
         findings.sort_by_key(|finding| finding.item.map_or(0, |item| u64::from(item) + 1));
         let mut counts = Counts::default();
         findings.iter().for_each(|finding| counts.add(finding));
+        let is_safe = |finding: &Finding| {
+            let mut offers = finding.offers.iter();
+            !finding.is_settled && offers.any(|offer| offer.safety == Safety::Safe)
+        };
+        let offers_safe = findings.iter().any(is_safe);
         Self {
             listed: listed(&findings),
             findings,
             waiting: Vec::new(),
             counts,
+            offers_safe,
         }
+    }
+
+    /// Whether a safe fix is offered for any finding that nobody has decided about.
+    pub fn offers_safe(&self) -> bool {
+        self.offers_safe
     }
 
     /// The rows of the list of findings.

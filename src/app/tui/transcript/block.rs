@@ -10,7 +10,7 @@ use crate::tui::render::{
 use crate::tui::state::detail::{Mode, is_container, json_lines, json_text_lines};
 use crate::tui::state::document::{Checked, has_failed, is_answered_by_hand};
 use crate::tui::state::pretty::compact;
-use crate::tui::state::recovery::TakesView;
+use crate::tui::state::takes::TakesView;
 use crate::tui::state::tree::Folds;
 use crate::tui::text::{DetailRow, Glyph, Line, Tone};
 use crate::usage::{at_least, summary};

@@ -16,7 +16,7 @@ mod window;
 use super::filter::{Filter, FilterBar};
 use super::state::detail::Mode;
 use super::state::document::Checked;
-use super::state::recovery::TakesView;
+use super::state::takes::TakesView;
 use super::state::tree::{Folds, Shown};
 use crate::tui::render::PICTURE_KEY;
 use crate::tui::text::{plain_of, row_matches};

@@ -8,7 +8,7 @@ use crate::tui::recovery::takes::TakeTree;
 use crate::tui::report::Report;
 use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::document::{Document, Extent, Place};
-use crate::tui::state::recovery::TakesView;
+use crate::tui::state::takes::TakesView;
 use crate::tui::state::{Follow, Stage, State};
 use retake_core::rules::Severity;
 use std::sync::Arc;

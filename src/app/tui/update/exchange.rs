@@ -228,9 +228,7 @@ pub(super) fn go_to_asked(state: &mut State) {
             super::motion::to_end(state);
             super::obey(state, command);
         }
-        None => state.say(format!(
-            "exchange {id} is not recorded yet: it is once it ends"
-        )),
+        None => state.say(format!("exchange {id} is recorded when it ends")),
     }
 }
 

@@ -154,7 +154,7 @@ fn reason(finding: &Finding, fixes: &SafeFixes) -> String {
     let offers = |safety| finding.offers.iter().any(|offer| offer.safety == safety);
     match refusal {
         Some(refusal) => refusal.reason.to_string(),
-        None if offers(Safety::Safe) => "checked again after the others".to_owned(),
+        None if offers(Safety::Safe) => "checked again once the others are applied".to_owned(),
         None if offers(Safety::Unsafe) => {
             "only an unsafe fix: it changes what the model saw or did".to_owned()
         }

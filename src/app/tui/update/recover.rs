@@ -274,6 +274,9 @@ fn ask(state: &mut State, attempt: Attempt) {
     }
 }
 
+/// Why an error with the words that a call was answered with is not injected.
+const SAME_ANSWER: &str = "the call has this answer already: change the words";
+
 /// Whether an action that is refused with the default words may be possible with others: an answer that is there
 /// already can get another text.
 fn words_may_do(attempt: &Attempt, refusal: &ActionError) -> bool {
@@ -317,7 +320,7 @@ fn ask_for_wording(state: &mut State, attempt: &Attempt) -> bool {
             matches!(planned, Err(ActionError::NothingToDo))
         });
         if is_same {
-            editor.complain("the call has this answer already: change the words");
+            editor.complain(SAME_ANSWER);
             return Flow::Stay;
         }
         accept_words(state, None, |attempt| {
@@ -600,9 +603,7 @@ fn refused(
             state.notice = Some(format!("No suggestion: {reason}{next}"));
         }
         (_, ActionError::NothingToDo) if attempt.action.id == "inject-error" => {
-            let words =
-                "the call has this answer already: change the words; r asks the model again";
-            state.notice = Some(words.to_owned());
+            state.notice = Some(format!("{SAME_ANSWER}; r asks the model again"));
         }
         _ => state.notice = Some(format!("{}: {reason}", attempt.action.title)),
     }

@@ -6,7 +6,7 @@ use crate::tui::recovery::takes::TakeTree;
 use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::layout::Pane;
-use crate::tui::state::recovery::TakesView;
+use crate::tui::state::takes::TakesView;
 use crossterm::event::KeyEvent;
 use retake_core::session::takes::{Take, TakeCause, TakeOutcome};
 use retake_core::session::{Edit, Kind, Session};

@@ -1,7 +1,7 @@
 //! The tree of takes as the screen draws it.
 
 use crate::tui::state::document::Place;
-use crate::tui::state::recovery::{Decided, TakeRow, TakesView};
+use crate::tui::state::takes::{Decided, TakeRow, TakesView};
 use retake_core::actions;
 use retake_core::session::takes::{Author, FindingCounts, ItemMark, Take, TakeId, Takes};
 use retake_live::live::CONTINUE;

@@ -9,7 +9,7 @@ use crate::tui::recovery::proposal::{Fate, Proposal, Proposed, ProposedChange};
 use crate::tui::recovery::saving::{SaveDialog, SaveFormat};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::recovery::wording::{Previewer, Setup, TemplateFault, WordingEditor, WordingEntry};
-use crate::tui::state::recovery::TakeRow;
+use crate::tui::state::takes::TakeRow;
 use crate::tui::tests::hostile::{is_harmless, texts};
 use crate::tui::theme::Theme;
 use ratatui::Frame;

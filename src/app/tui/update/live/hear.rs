@@ -7,7 +7,7 @@ use crate::tui::live::words;
 use crate::tui::stack::Screen as _;
 use crate::tui::state::document::Document;
 use crate::tui::state::live::{AgentInfo, TrustRequest};
-use crate::tui::state::recovery::TakesView;
+use crate::tui::state::takes::TakesView;
 use crate::tui::state::{Follow, Stage, State};
 use retake_core::engine::Reason;
 use retake_core::session::ledger::LedgerEvent;

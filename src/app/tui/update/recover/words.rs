@@ -9,7 +9,8 @@ use crate::tui::recovery::wording::{Previewer, Setup, TemplateFault, WordingEdit
 use crate::tui::state::State;
 use crate::tui::state::document::Document;
 use crate::tui::state::preview::tool_of;
-use crate::tui::state::recovery::{Attempt, DraftKey, TakeRow};
+use crate::tui::state::recovery::{Attempt, DraftKey};
+use crate::tui::state::takes::TakeRow;
 use retake_core::actions::{self, ActionError, ItemValue, OpenItem, lines, types_of, wording_kind};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::json::not_json;
