@@ -28,8 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let item = finding.item.map_or(0, |item| item + 1);
         println!("item {item}: {} [{}]", finding.message(), finding.rule.id);
     }
-    match findings.is_empty() {
-        true => Ok(println!("{} takes it", dialect.word())),
-        false => Err(format!("{} refuses it", dialect.word()).into()),
+    if !findings.is_empty() {
+        return Err(format!("{} refuses it", dialect.word()).into());
     }
+    println!("{} takes it", dialect.word());
+    Ok(())
 }
