@@ -238,6 +238,11 @@ fn readme_and_help_tables_are_true() {
         ("src/help/policy.md", "policy", key_tables(&POLICY_TABLES)),
         ("src/help/policy.md", "verbs", verbs()),
         ("src/help/run.md", "places", places()),
+        (
+            "src/help/run.md",
+            "commands",
+            retake_app::cli::operator_commands_table(),
+        ),
         ("src/help/lab.md", "lab-classes", classes()),
         ("src/help/lab.md", "lab-spec", key_tables(&lab::SPEC_TABLES)),
         (

@@ -516,7 +516,7 @@ pub struct FindingWish {
 }
 
 /// What is done about a finding.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct RecoveryWish {
     /// What to do, instead of everything that is safe, or of the first offer that can be exported
     #[arg(long, value_name = "ACTION", value_parser = actions())]
@@ -1104,11 +1104,18 @@ pub struct RunArguments {
     /// Run without a screen: the policy decides, and events are printed as one JSON object a line
     #[arg(long)]
     pub headless: bool,
+    /// Without a screen: what the operator does when the run waits, one command for each time: `step`, `continue`,
+    /// `inject-error nearest` (`retake help run`). When none is left, the run stays in its journal
+    #[arg(long = "do", value_name = "COMMAND", requires = "headless")]
+    pub commands: Vec<String>,
+    /// Without a screen: go on with the run in --journal, which waits for the first --do
+    #[arg(long, requires = "headless", requires = "journal")]
+    pub resume: bool,
     /// Also stop here, even if nothing is wrong: `tool pay`, `turn 3`, `rule tool-error`, `arg .amount > 100`
-    #[arg(long = "break", value_name = "PLACE", conflicts_with = "headless")]
+    #[arg(long = "break", value_name = "PLACE")]
     pub breakpoints: Vec<String>,
     /// Stop before each question to the model and before the tools of each reply
-    #[arg(long, conflicts_with = "headless")]
+    #[arg(long)]
     pub step: bool,
     /// Trust the agent file without asking
     #[arg(long)]

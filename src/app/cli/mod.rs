@@ -45,6 +45,7 @@ pub use arguments::{Arguments, ProxyArguments, Task};
 pub use exit::Exit;
 pub use inputs::read;
 pub use mcp_serve::markdown_table as mcp_tools_table;
+pub use run::markdown_table as operator_commands_table;
 
 use exit::Failure;
 use std::ffi::OsString;

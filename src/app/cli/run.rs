@@ -1,5 +1,9 @@
 //! `run`: an agent under the debugger, on the screen or without one.
 
+mod operator;
+
+pub use self::operator::markdown_table;
+use self::operator::{Answer, Waiting, WaitingFor};
 use super::arguments::RunArguments;
 use super::confirm::Confirmation;
 use super::exit::{Exit, Failure, LOOK, refused};
@@ -7,7 +11,7 @@ use super::inputs::data_root;
 use super::output::safe_line;
 use super::report::{write_finding, write_line};
 use crate::tui::loader::takes::conductor::StagedRun;
-use retake_core::engine::{Breakpoint, RunCommand};
+use retake_core::engine::{Breakpoint, Reason, RunCommand};
 use retake_core::rules::{ErrorClass, Finding, OrphanCause};
 use retake_core::session::ledger::{Ending, LedgerEvent};
 use retake_core::session::takes::{Author, TakeId};
@@ -20,7 +24,7 @@ use retake_live::takes::{runs_folder, wall_clock};
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{TakeStore, note_ends, read_policy};
 use serde::Serialize;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,19 +52,40 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let prepared = prepare(&file, options, report).map_err(refused)?;
     let journal = journal_of(arguments, &file)?;
     let about = prepared.about.clone();
-    let bench = TakeStore::begin_run(&journal, about, &prepared.first, wall_clock);
-    let bench = bench.map_err(refused)?;
+    let store = match arguments.resume {
+        true => resumed(&journal)?,
+        false => {
+            TakeStore::begin_run(&journal, about, &prepared.first, wall_clock).map_err(refused)?
+        }
+    };
     if arguments.headless {
-        return run_headless(prepared, bench, &events, &journal);
+        let commands = has_operator(arguments).then(|| arguments.commands.clone().into());
+        let operator = commands.map(|commands| Operator { commands, wordings });
+        return run_headless(prepared, store, &events, &journal, operator);
     }
     // The screen opens the journal by itself.
-    drop(bench);
+    drop(store);
     let staged = StagedRun {
         agent: file,
         prepared,
         events,
     };
     super::open::open_run(&arguments.look, staged, &journal)
+}
+
+/// Whether a run without a screen is led by commands, instead of a policy alone.
+fn has_operator(arguments: &RunArguments) -> bool {
+    let stops = arguments.step || !arguments.breakpoints.is_empty();
+    arguments.resume || stops || !arguments.commands.is_empty()
+}
+
+/// The run that a journal holds.
+fn resumed(journal: &Path) -> Result<TakeStore, Failure> {
+    let (store, _) = TakeStore::open_run(journal, wall_clock).map_err(refused)?;
+    match store.not_recording() {
+        Some(trouble) => Err(refused(trouble.to_string())),
+        None => Ok(store),
+    }
 }
 
 /// Reads the agent file; everything that is wrong with it is in the refusal.
@@ -77,11 +102,12 @@ fn options(arguments: &RunArguments, wordings: &Wordings) -> Result<RunOptions, 
     let policy = arguments.policy.as_deref();
     let policy = policy.map(|path| read_policy(path, wordings)).transpose();
     Ok(RunOptions {
-        has_operator: !arguments.headless,
+        has_operator: !arguments.headless || has_operator(arguments),
         input: arguments.input.clone(),
         policy: policy.map_err(refused)?,
         breakpoints: breakpoints(&arguments.breakpoints)?,
-        is_stepping: arguments.step,
+        // A run that is resumed waits for its operator.
+        is_stepping: arguments.step || arguments.resume,
         at_hand: None,
         supervisor: None,
     })
@@ -154,6 +180,12 @@ enum Line<'a> {
     Notice {
         message: &'a str,
     },
+    /// No command is left, and the run waits for one.
+    Waiting {
+        take: TakeId,
+        turns: u32,
+        waits_for: Vec<WaitingFor<'a>>,
+    },
     End {
         #[serde(flatten)]
         how: &'a Ending,
@@ -183,9 +215,10 @@ struct ToolFault<'a> {
 
 fn run_headless(
     prepared: PreparedRun,
-    mut bench: TakeStore,
+    mut store: TakeStore,
     events: &Receiver<IoEvent>,
     journal: &Path,
+    mut operator: Option<Operator>,
 ) -> Result<Exit, Failure> {
     let signal = note_ends();
     let PreparedRun {
@@ -204,7 +237,8 @@ fn run_headless(
     for note in &notes {
         teller.write(&Line::Notice { message: note })?;
     }
-    let begun = run.start(&mut bench, 0, TakeId::MAIN);
+    let from = store.takes().current();
+    let begun = run.start(&mut store, 0, from);
     let mut news = begun.map_err(|error| Failure::refused(error.to_string()))?;
     let mut ended_by = None;
     let mut unheard = None;
@@ -214,25 +248,40 @@ fn run_headless(
         {
             // Nobody hears it any more, but its tools and its journal are still brought to an end.
             unheard = Some(failure);
-            news = run.handle(&mut bench, RunInput::Operator(RunCommand::Abort));
+            news = run.handle(&mut store, RunInput::Operator(RunCommand::Abort));
             continue;
         }
         if let Phase::Ended(how) = run.phase() {
             return match (unheard, ended_by) {
                 (_, Some(number)) => {
                     // A terminal that is gone hears nothing of the end.
-                    let _unheard = teller.end(&run, &bench, &how);
+                    let _unheard = teller.end(&run, &store, &how);
                     Ok(Exit::Signal(number))
                 }
                 (Some(failure), None) => Err(failure),
                 (None, None) => {
-                    teller.end(&run, &bench, &how)?;
+                    teller.end(&run, &store, &how)?;
                     Ok(exit_of(&how))
                 }
             };
         }
+        if let (Some(operator), None, Phase::Paused { reasons }) =
+            (&mut operator, ended_by, run.phase())
+            && unheard.is_none()
+        {
+            if let Some(command) = operator.commands.pop_front() {
+                let run = (&mut run, &mut store);
+                news = operator.obey(&command, &reasons, &mut teller, run)?;
+                continue;
+            }
+            // What runs meanwhile belongs into the journal.
+            if !run.is_busy() {
+                teller.waiting(&run, &reasons)?;
+                return Ok(Exit::Findings);
+            }
+        }
         news = match events.recv_timeout(LOOK) {
-            Ok(event) => run.handle(&mut bench, RunInput::Io(event)),
+            Ok(event) => run.handle(&mut store, RunInput::Io(event)),
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::refused(
@@ -243,9 +292,50 @@ fn run_headless(
         if ended_by.is_none() {
             ended_by = signal();
             if ended_by.is_some() {
-                news.extend(run.handle(&mut bench, RunInput::Operator(RunCommand::Abort)));
+                news.extend(run.handle(&mut store, RunInput::Operator(RunCommand::Abort)));
             }
         }
+    }
+}
+
+/// Who decides where the run waits.
+struct Operator {
+    /// What is left of the commands.
+    commands: VecDeque<String>,
+    wordings: Wordings,
+}
+
+impl Operator {
+    /// Does what a command says.
+    fn obey<W: Write>(
+        &self,
+        command: &str,
+        reasons: &[Reason],
+        teller: &mut Teller<W>,
+        (run, store): (&mut LiveRun, &mut TakeStore),
+    ) -> Result<Vec<RunNews>, Failure> {
+        let waiting = Waiting {
+            reasons,
+            judged: teller.judged.as_ref(),
+            wordings: &self.wordings,
+        };
+        let hint = "the run waits in its journal; --resume goes on with it";
+        let refused = |why: String| Failure::with_hint(format!("--do {}", safe_line(&why)), hint);
+        let decision = match waiting.answer(command).map_err(refused)? {
+            Answer::Input(input) => return Ok(run.handle(store, input)),
+            Answer::Decision(decision) => decision,
+        };
+        let done = run.decide(store, &decision);
+        let news = done.map_err(|why| refused(format!("{}: {why}", decision.action)))?;
+        teller.write(&Line::Decision {
+            take: run.take(),
+            rule: Some(&decision.rule),
+            call_id: None,
+            action: decision.action,
+            by: Author::Operator,
+            wording: decision.words().as_deref(),
+        })?;
+        Ok(news)
     }
 }
 
@@ -267,6 +357,8 @@ struct Teller<W> {
     reported: HashSet<(&'static str, Option<u32>, String)>,
     /// What kinds of errors outputs were found to be, by their calls.
     classes: HashMap<String, ErrorClass>,
+    /// The history as it was judged last.
+    judged: Option<Judged>,
 }
 
 impl<W: Write> Teller<W> {
@@ -275,6 +367,7 @@ impl<W: Write> Teller<W> {
             out,
             reported: HashSet::new(),
             classes: HashMap::new(),
+            judged: None,
         }
     }
 
@@ -323,7 +416,10 @@ impl<W: Write> Teller<W> {
                     self.out.flush()?;
                 }
                 RunNews::Notice(message) => self.write(&Line::Notice { message })?,
-                RunNews::Judged(judged) => self.findings(judged)?,
+                RunNews::Judged(judged) => {
+                    self.findings(judged)?;
+                    self.judged = Some(judged.clone());
+                }
                 RunNews::Grown(_)
                 | RunNews::Phase(_)
                 | RunNews::Streaming(_)
@@ -357,6 +453,18 @@ impl<W: Write> Teller<W> {
         }
         self.out.flush()?;
         Ok(())
+    }
+
+    fn waiting(&mut self, run: &LiveRun, reasons: &[Reason]) -> Result<(), Failure> {
+        let judged = self.judged.clone();
+        let waits_for = reasons
+            .iter()
+            .map(|reason| operator::waiting_for(reason, judged.as_ref()));
+        self.write(&Line::Waiting {
+            take: run.take(),
+            turns: run.turns(),
+            waits_for: waits_for.collect(),
+        })
     }
 
     fn end(&mut self, run: &LiveRun, bench: &TakeStore, how: &Ending) -> Result<(), Failure> {

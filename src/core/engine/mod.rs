@@ -33,7 +33,7 @@ pub use event::{
 pub use machine::{Machine, MachineState, Phase, holds};
 pub use policy::{
     Also, Approval, BreakerSettings, Decision, LONGEST_POLICY, Millis, POLICY_TABLES, Policy,
-    PolicyCounts, PolicyVerdict, RetrySettings, TURN_LIMIT,
+    PolicyCounts, PolicyVerdict, RetrySettings, TURN_LIMIT, Words,
 };
 pub use standing::{
     ABOUT_RESULTS, REFUSED_BY_PROVIDERS, RunCall, RunFault, RunStatus, Tail, request_status,

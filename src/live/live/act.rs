@@ -26,13 +26,14 @@ pub(crate) enum Acted {
     Alone(TakeId),
 }
 
-/// Carries out what a policy decided about a finding, or about several; gives the take, or why it
+/// Carries out what a policy or the operator decided about a finding, or about several; gives the take, or why it
 /// could not be done.
 pub(crate) fn act(
     store: &mut TakeStore,
     (number, take): (u32, TakeId),
     snapshot: &TakeSnapshot,
     decision: &Decision,
+    by: Author,
 ) -> Result<Acted, String> {
     let session = snapshot.session(number).ok_or("the session is gone")?;
     let finding = match decision.rule.as_str() {
@@ -90,7 +91,7 @@ pub(crate) fn act(
             rule: Some(decision.rule.clone()),
             item: decision.item,
             action: Some(action.id.to_owned()),
-            by: Author::Policy,
+            by,
         },
         wording: decision
             .wording

@@ -10,6 +10,7 @@ use retake_core::engine::{BreakerEvent, Decision, ModelFault, RunEffect, RunEven
 use retake_core::json::rfc3339;
 use retake_core::session::Edit;
 use retake_core::session::ledger::{Ask, CallKey, LedgerEvent};
+use retake_core::session::takes::Author;
 use std::path::Path;
 
 impl LiveRun {
@@ -158,7 +159,8 @@ impl LiveRun {
         let Some(snapshot) = &self.snapshot else {
             return Some(refused("the history is not read".to_owned()));
         };
-        match act::act(store, (self.session, self.take), snapshot, decision) {
+        let place = (self.session, self.take);
+        match act::act(store, place, snapshot, decision, Author::Policy) {
             Ok(acted) => {
                 let take = match acted {
                     Acted::All(take) => take,

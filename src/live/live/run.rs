@@ -4,16 +4,19 @@
 //! journal before it goes on. Secrets are taken out of what the model and the tools say before it enters the
 //! history, and put back on the wire.
 
+use super::act::{Acted, act};
 use super::io::{IoEvent, RunIo};
 use super::news::{Judged, RunNews, ToolState};
 use super::snapshot::{self, ExchangeBaseline, ModelBinding, TakeSnapshot};
 use crate::model::Answer;
 use crate::tools::ToolResponse;
 use crate::{TakeError, TakeStore};
-use retake_core::engine::{Machine, Millis, Phase, Reason, RunCommand, RunEffect, RunEvent, Tail};
+use retake_core::engine::{
+    Decision, Machine, Millis, Phase, Reason, RunCommand, RunEffect, RunEvent, Tail,
+};
 use retake_core::redact::{Redactor, Vault};
 use retake_core::session::ledger::{Ask, CallKey, CallOutcome, LedgerEvent, ReplySummary};
-use retake_core::session::takes::TakeId;
+use retake_core::session::takes::{Author, TakeId};
 use retake_core::session::{Edit, MessageRole, Tool, index_number};
 use retake_core::wire::write::{calls_of, history_of, quoted};
 use retake_core::wire::{body_of, stop_of};
@@ -143,6 +146,11 @@ impl LiveRun {
         Some(body_of(item, &bytes).ok()?.text)
     }
 
+    /// Whether a request or a call is under way, also while the run waits for the operator.
+    pub fn is_busy(&self) -> bool {
+        self.machine.is_busy()
+    }
+
     pub fn phase(&self) -> Phase {
         self.machine.phase(self.now())
     }
@@ -176,25 +184,43 @@ impl LiveRun {
     pub fn handle(&mut self, store: &mut TakeStore, input: RunInput) -> Vec<RunNews> {
         match input {
             RunInput::Operator(command) => self.operator(store, command),
-            RunInput::Edited(take) => {
-                let made = store.takes().get(take);
-                let action = made.and_then(|take| take.cause.action.as_deref());
-                let is_fallback = made.is_some_and(|take| take.fallback.is_some());
-                let goes_on = match self.model.is_of_client() {
-                    true => action.is_some(),
-                    false => goes_on(&self.phase(), action),
-                };
-                self.machine.lead(goes_on);
-                self.go_to(store, take);
-                if is_fallback {
-                    self.drive(store, RunEvent::Operator(RunCommand::AcceptFallback));
-                }
-            }
+            RunInput::Edited(take) => self.edited(store, take),
             RunInput::Say(text) => self.user_message(store, &text),
             RunInput::Went(take) => self.go_to(store, take),
             RunInput::Io(event) => self.io(store, event),
         }
         std::mem::take(&mut self.news)
+    }
+
+    /// Carries out what the operator decided about a fault, and goes on in the take that this makes. The error says why
+    /// it cannot be done.
+    pub fn decide(
+        &mut self,
+        store: &mut TakeStore,
+        decision: &Decision,
+    ) -> Result<Vec<RunNews>, String> {
+        let snapshot = self.snapshot.clone().ok_or("the history is not read")?;
+        let place = (self.session, self.take);
+        let (Acted::All(take) | Acted::Alone(take)) =
+            act(store, place, &snapshot, decision, Author::Operator)?;
+        self.edited(store, take);
+        Ok(std::mem::take(&mut self.news))
+    }
+
+    /// The operator made a take to mend the one that the run drives.
+    fn edited(&mut self, store: &mut TakeStore, take: TakeId) {
+        let made = store.takes().get(take);
+        let action = made.and_then(|take| take.cause.action.as_deref());
+        let is_fallback = made.is_some_and(|take| take.fallback.is_some());
+        let goes_on = match self.model.is_of_client() {
+            true => action.is_some(),
+            false => goes_on(&self.phase(), action),
+        };
+        self.machine.lead(goes_on);
+        self.go_to(store, take);
+        if is_fallback {
+            self.drive(store, RunEvent::Operator(RunCommand::AcceptFallback));
+        }
     }
 
     fn operator(&mut self, store: &mut TakeStore, command: RunCommand) {

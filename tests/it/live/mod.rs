@@ -13,6 +13,7 @@ mod recorded;
 mod resumed;
 mod secrets;
 mod siblings;
+mod stepped;
 mod tool_errors;
 mod wire;
 

@@ -140,6 +140,13 @@ impl Machine {
         self.state.phase(now)
     }
 
+    /// Whether a request to the model or a call is under way.
+    pub fn is_busy(&self) -> bool {
+        let mut executions = self.state.executions.iter();
+        let asking = self.state.asking.as_ref();
+        executions.any(|run| run.is_running()) || asking.is_some_and(|it| it.until.is_none())
+    }
+
     /// The state of each tool that was used.
     pub fn tools(&self, now: Millis) -> impl Iterator<Item = ToolState> {
         self.state.breakers.states(now)

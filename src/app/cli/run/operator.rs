@@ -1,0 +1,322 @@
+//! The operator of a run without a screen: commands that were given beforehand, one for each time the run waits.
+
+use crate::cli::arguments::RecoveryWish;
+use retake_core::actions::{self, Action};
+use retake_core::engine::{Decision, Reason, RunCommand, Words};
+use retake_core::rules::Finding;
+use retake_core::session::ledger::CallKey;
+use retake_core::wording::reads_as_name;
+use retake_live::live::{Judged, RunInput};
+use retake_live::wordings::Wordings;
+use serde::Serialize;
+
+/// What an operator can do where a run waits.
+struct OperatorCommand {
+    word: &'static str,
+    /// What comes after the word, for people.
+    argument: &'static str,
+    about: &'static str,
+    make: fn(&Waiting<'_>, &str) -> Result<RunInput, String>,
+}
+
+/// What a command is to the run.
+pub(super) enum Answer {
+    Input(RunInput),
+    /// An action about the first fault that it waits for.
+    Decision(Decision),
+}
+
+/// A run that waits for its operator.
+pub(super) struct Waiting<'a> {
+    pub(super) reasons: &'a [Reason],
+    pub(super) judged: Option<&'a Judged>,
+    pub(super) wordings: &'a Wordings,
+}
+
+/// What a run waits for, and how it can be answered.
+#[derive(Serialize)]
+pub(super) struct WaitingFor<'a> {
+    why: String,
+    rule: Option<&'a str>,
+    /// Counted from 1.
+    item: Option<u32>,
+    tool: Option<&'a str>,
+    call_id: Option<&'a str>,
+    commands: Vec<&'static str>,
+}
+
+pub(super) fn waiting_for<'a>(reason: &'a Reason, judged: Option<&Judged>) -> WaitingFor<'a> {
+    let mut rule = None;
+    let mut item = None;
+    let mut called: Option<(&CallKey, &str)> = None;
+    let mut commands = match reason {
+        Reason::Fault {
+            rule: of,
+            item: about,
+            ..
+        } => {
+            (rule, item) = (Some(of.as_str()), *about);
+            let finding = judged.and_then(|judged| finding_of(judged, of, *about));
+            let offers = finding.into_iter().flat_map(|finding| &finding.offers);
+            offers
+                .map(|offer| offer.action)
+                .chain(["release"])
+                .collect()
+        }
+        Reason::Breakpoint { item: about, .. } => {
+            item = *about;
+            vec!["continue", "step"]
+        }
+        Reason::Approval { call, tool, .. } => {
+            called = Some((call, tool));
+            vec!["approve", "reject"]
+        }
+        Reason::AskOperator { call, tool, .. } => {
+            called = Some((call, tool));
+            vec!["output", "error"]
+        }
+        Reason::MayHaveRun { call, tool } => {
+            called = Some((call, tool));
+            vec!["output", "error", "run-again"]
+        }
+        Reason::Model { .. } | Reason::Stepped => vec!["continue", "step"],
+        Reason::TurnLimit { .. } => vec!["turns"],
+        Reason::NothingSaid => vec!["say"],
+    };
+    commands.push("abort");
+    WaitingFor {
+        why: reason.words(),
+        rule,
+        item: item.map(|item| item + 1),
+        tool: called.map(|(_, tool)| tool),
+        call_id: called.map(|(call, _)| call.call_id.as_str()),
+        commands,
+    }
+}
+
+fn finding_of<'j>(judged: &'j Judged, rule: &str, item: Option<u32>) -> Option<&'j Finding> {
+    let mut findings = judged.findings().iter();
+    findings.find(|finding| finding.rule.id == rule && finding.item == item)
+}
+
+/// The commands, beside the actions: each of those is a command about the first fault that the run waits for.
+const COMMANDS: &[OperatorCommand] = &[
+    OperatorCommand {
+        word: "continue",
+        argument: "",
+        about: "go on until something holds",
+        make: |_, _| Ok(RunInput::Operator(RunCommand::Continue)),
+    },
+    OperatorCommand {
+        word: "step",
+        argument: "",
+        about: "one question to the model, or the tools of one reply",
+        make: |_, _| Ok(RunInput::Operator(RunCommand::Step)),
+    },
+    OperatorCommand {
+        word: "release",
+        argument: "",
+        about: "let the faults pass as they are",
+        make: |_, _| Ok(RunInput::Operator(RunCommand::Release)),
+    },
+    OperatorCommand {
+        word: "approve",
+        argument: "",
+        about: "run the call that needs an approval",
+        make: |waiting, _| {
+            let call = waiting.approval()?;
+            Ok(RunInput::Operator(RunCommand::Approve {
+                call,
+                always: false,
+            }))
+        },
+    },
+    OperatorCommand {
+        word: "reject",
+        argument: "TEXT",
+        about: "do not run it; the model reads the text",
+        make: |waiting, text| {
+            let (call, words) = (waiting.approval()?, needed(text)?);
+            Ok(RunInput::Operator(RunCommand::Reject { call, words }))
+        },
+    },
+    OperatorCommand {
+        word: "output",
+        argument: "TEXT",
+        about: "the result of a call whose tool is the operator, or that may have run",
+        make: |waiting, text| waiting.supply(text, false),
+    },
+    OperatorCommand {
+        word: "error",
+        argument: "TEXT",
+        about: "the same, as an error",
+        make: |waiting, text| waiting.supply(text, true),
+    },
+    OperatorCommand {
+        word: "run-again",
+        argument: "",
+        about: "run a call again that may have run",
+        make: |waiting, _| {
+            let call = waiting.may_have_run()?;
+            Ok(RunInput::Operator(RunCommand::RunAgain { call }))
+        },
+    },
+    OperatorCommand {
+        word: "say",
+        argument: "TEXT",
+        about: "the user's next message",
+        make: |_, text| Ok(RunInput::Say(needed(text)?)),
+    },
+    OperatorCommand {
+        word: "turns",
+        argument: "N",
+        about: "allow so many more replies",
+        make: |_, text| {
+            let more = text
+                .parse()
+                .map_err(|_| format!("`{text}` is not a number of replies"))?;
+            Ok(RunInput::Operator(RunCommand::MoreTurns(more)))
+        },
+    },
+    OperatorCommand {
+        word: "enable",
+        argument: "TOOL",
+        about: "use a tool again that was switched off",
+        make: |_, text| {
+            let tool = needed(text)?;
+            Ok(RunInput::Operator(RunCommand::Enable { tool }))
+        },
+    },
+    OperatorCommand {
+        word: "abort",
+        argument: "",
+        about: "end the run; open calls get an output that says so",
+        make: |_, _| Ok(RunInput::Operator(RunCommand::Abort)),
+    },
+];
+
+impl Waiting<'_> {
+    /// What a command is to the run. The error says what it could be instead.
+    pub(super) fn answer(&self, command: &str) -> Result<Answer, String> {
+        let (word, text) = command
+            .trim()
+            .split_once(char::is_whitespace)
+            .unwrap_or((command.trim(), ""));
+        let text = text.trim();
+        let known = COMMANDS.iter().find(|known| known.word == word);
+        let answer = match (known, actions::find(word)) {
+            (Some(known), _) => (known.make)(self, text).map(Answer::Input),
+            (None, Some(action)) => self.decision(action, text).map(Answer::Decision),
+            (None, None) => return Err(unknown(word)),
+        };
+        answer.map_err(|why| format!("{word}: {why}"))
+    }
+
+    /// An action about the first fault.
+    fn decision(&self, action: &'static Action, text: &str) -> Result<Decision, String> {
+        let fault = self.reasons.iter().find_map(|reason| match reason {
+            Reason::Fault { rule, item, .. } => Some((rule, *item)),
+            _ => None,
+        });
+        let (rule, item) = fault.ok_or_else(|| self.nothing("no fault holds the run"))?;
+        let finding = self
+            .judged
+            .and_then(|judged| finding_of(judged, rule, item));
+        let offers: Vec<_> = finding.into_iter().flat_map(|it| &it.offers).collect();
+        if finding.is_some() && !offers.iter().any(|offer| offer.action == action.id) {
+            let offers: Vec<_> = offers.iter().map(|offer| offer.action).collect();
+            return Err(format!("{rule} offers {}", offers.join(", ")));
+        }
+        let is_value = action.id == "fallback";
+        // Of an error text one word is the name of a wording; other texts may be one word.
+        let is_name = action.id == "inject-error" && reads_as_name(text) && !text.is_empty();
+        let given = |is_meant: bool| (is_meant && !is_value).then(|| text.to_owned());
+        let wish = RecoveryWish {
+            words: given(!is_name).filter(|words| !words.is_empty()),
+            wording: given(is_name),
+            ..RecoveryWish::default()
+        };
+        let (name, template) = wish.template(self.wordings, rule, action.id)?;
+        Ok(Decision {
+            rule: rule.clone(),
+            item,
+            call: None,
+            action: action.id,
+            wording: (!template.is_empty()).then_some(Words {
+                name: Some(name).filter(|name| !name.is_empty()),
+                template,
+            }),
+            value: (is_value && !text.is_empty()).then(|| text.to_owned()),
+            include_in_history: false,
+            keeps_schema: false,
+            also: Vec::new(),
+        })
+    }
+
+    fn approval(&self) -> Result<CallKey, String> {
+        self.call("no call needs an approval", |reason| match reason {
+            Reason::Approval { call, .. } => Some(call),
+            _ => None,
+        })
+    }
+
+    fn may_have_run(&self) -> Result<CallKey, String> {
+        self.call("no call may have run", |reason| match reason {
+            Reason::MayHaveRun { call, .. } => Some(call),
+            _ => None,
+        })
+    }
+
+    fn supply(&self, text: &str, is_error: bool) -> Result<RunInput, String> {
+        let call = self.call("no call waits for its result", |reason| match reason {
+            Reason::AskOperator { call, .. } | Reason::MayHaveRun { call, .. } => Some(call),
+            _ => None,
+        })?;
+        Ok(RunInput::Operator(RunCommand::Supply {
+            call,
+            output: needed(text)?,
+            is_error,
+        }))
+    }
+
+    fn call(
+        &self,
+        none: &str,
+        of: impl Fn(&Reason) -> Option<&CallKey>,
+    ) -> Result<CallKey, String> {
+        let call = self.reasons.iter().find_map(of).cloned();
+        call.ok_or_else(|| self.nothing(none))
+    }
+
+    /// Why a command has nothing to be about, with what the run waits for.
+    fn nothing(&self, why: &str) -> String {
+        let reasons: Vec<_> = self.reasons.iter().map(Reason::words).collect();
+        format!("{why}; it waits for: {}", reasons.join("; "))
+    }
+}
+
+fn needed(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("give a text after it".to_owned()),
+        text => Ok(text.to_owned()),
+    }
+}
+
+fn unknown(word: &str) -> String {
+    let own = COMMANDS.iter().map(|command| command.word);
+    let actions = actions::ACTIONS.iter().map(|action| action.id);
+    let known: Vec<_> = own.chain(actions).collect();
+    match retake_core::suggest::nearest(word, &known).first() {
+        Some(near) => format!("unknown command `{word}`; did you mean `{}`?", near.name),
+        None => format!("unknown command `{word}`; there are {}", known.join(", ")),
+    }
+}
+
+/// The commands with what they do, for the help.
+pub fn markdown_table() -> String {
+    let rows = COMMANDS.iter().map(|command| {
+        let written = format!("{} {}", command.word, command.argument);
+        format!("| `{}` | {} |\n", written.trim_end(), command.about)
+    });
+    "| command | what it does |\n|---|---|\n".to_owned() + &rows.collect::<String>()
+}
