@@ -46,6 +46,9 @@ const PIPE: usize = 64 * 1024;
 /// The answer to a line that is not JSON, as JSON-RPC wants it.
 const NOT_JSON: &str = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Parse error: this line is not JSON\"}}\n";
 
+/// What stands in the place of the beginning of a long output.
+const LEFT_OUT: &str = "(the beginning is left out)\n";
+
 /// Passes the lines on that are JSON. The library drops others without an answer.
 async fn answer_garbage(input: impl AsyncRead + Unpin, mut sound: impl AsyncWrite + Unpin) {
     let (mut lines, mut output) = (BufReader::new(input), tokio::io::stdout());
@@ -79,6 +82,8 @@ pub struct McpTool {
     pub schema: Map<String, Value>,
     /// Whether it writes files.
     pub writes: bool,
+    /// Whether it runs an agent or asks a model.
+    pub runs: bool,
 }
 
 /// A call as a command line of this program.
@@ -91,6 +96,8 @@ pub struct McpCommand {
     pub from: u64,
     /// The most bytes of a page.
     pub most: usize,
+    /// Whether it does what must not be done twice: it is not ended where its page is full, and has one page.
+    pub runs_once: bool,
 }
 
 /// A part of what a command printed.
@@ -225,7 +232,12 @@ impl<T: McpTools> McpServer<T> {
             let _ = stdin.write_all(&command.input).await;
             drop(stdin);
         };
-        let read = window(stdout, command.from, command.most);
+        let read = async {
+            match command.runs_once {
+                true => Ok((tail(stdout, command.most).await?, true)),
+                false => window(stdout, command.from, command.most).await,
+            }
+        };
         let ((), read, complaints) = tokio::join!(write, read, complaints(stderr));
         let (bytes, is_all) = read?;
         let (text, next) = match is_all {
@@ -274,6 +286,25 @@ async fn window(stdout: ChildStdout, from: u64, most: usize) -> io::Result<(Vec<
     Ok((bytes, is_all))
 }
 
+/// The last lines of what a command prints, `most` bytes of them.
+async fn tail(mut stdout: ChildStdout, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut is_cut = false;
+    while stdout.read_buf(&mut bytes).await? > 0 {
+        if bytes.len() > 2 * most {
+            bytes.drain(..bytes.len() - most);
+            is_cut = true;
+        }
+    }
+    if bytes.len() > most || is_cut {
+        let from = bytes.len().saturating_sub(most);
+        let line = memchr::memchr(b'\n', &bytes[from..]).map_or(from, |at| from + at + 1);
+        bytes.drain(..line);
+        bytes.splice(..0, LEFT_OUT.bytes());
+    }
+    Ok(bytes)
+}
+
 async fn complaints(stderr: ChildStderr) -> io::Result<String> {
     let mut bytes = Vec::new();
     let mut stderr = BufReader::new(stderr);
@@ -313,9 +344,9 @@ impl<T: McpTools> ServerHandler for McpServer<T> {
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = self.tools.tools().into_iter().map(|tool| {
             let hints = ToolAnnotations::new()
-                .read_only(!tool.writes)
-                .destructive(false)
-                .open_world(false);
+                .read_only(!tool.writes && !tool.runs)
+                .destructive(tool.runs)
+                .open_world(tool.runs);
             Tool::new(tool.name, tool.description, tool.schema).with_annotations(hints)
         });
         Ok(ListToolsResult::with_all_items(tools.collect()))

@@ -64,6 +64,8 @@ pub enum Task {
     Check(CheckArguments),
     /// Print the transcript of a recording with its findings
     Show(ShowArguments),
+    /// List the takes of a recording: what was tried in the debugger, and what came of it
+    Takes(TakesArguments),
     /// Apply all safe fixes to a copy of a recording
     Fix(FixArguments),
     /// Explain a rule, or decode a provider's error to the item that caused it
@@ -728,6 +730,9 @@ pub struct ShowArguments {
     /// Only this turn, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub turn: Option<u32>,
+    /// A take of the debugger or of a run instead, by its number in `retake takes`
+    #[arg(long, value_name = "N")]
+    pub take: Option<u32>,
     /// Print texts in full
     #[arg(long)]
     pub full: bool,
@@ -828,6 +833,21 @@ pub struct SplitWish {
     /// Check the cut that made this recording out of PATH
     #[arg(long, value_name = "AFTER")]
     pub against: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct TakesArguments {
+    /// A recording, or the journal of a run
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Format of the list (--as sets the format of the input)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: LineFormat,
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
 }
 
 #[derive(Debug, Args)]
@@ -1145,11 +1165,15 @@ pub struct McpServeArguments {
     /// Let the client write new files in this folder; it overwrites none
     #[arg(long, value_name = "DIR")]
     pub allow_write: Option<PathBuf>,
+    /// Let the client run the agents and experiments of this folder, or this file: their tools run on this machine, and
+    /// their models are asked; can be repeated
+    #[arg(long, value_name = "PATH", requires = "allow_write")]
+    pub allow_run: Vec<PathBuf>,
     /// Serve streamable HTTP on this address of the loopback instead of standard input and output; port 0 takes any
     /// free one. The first line printed is the address, which holds a token
     #[arg(long, value_name = "ADDR")]
     pub http: Option<SocketAddr>,
-    /// Show each call on the terminal, and ask there before a file is written
+    /// Show each call on the terminal, and ask there before a file is written or an agent runs
     #[arg(long, requires = "http")]
     pub watch: bool,
     /// Give the client keys and passwords that are in recordings

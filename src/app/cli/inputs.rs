@@ -11,6 +11,7 @@ use crate::tui::loader::Knowledge;
 use crate::tui::loader::takes::conductor::Staged;
 use crate::tui::theme::ThemeOptions;
 use crate::words::label_for_people;
+use retake_core::session::takes::TakeId;
 use retake_core::session::{OutputSchema, Tool};
 use retake_live::discover::endings_text;
 use retake_live::replace::{Backup, replace};
@@ -243,6 +244,25 @@ pub(super) fn takes_of(path: &Path, recording: Arc<Recording>) -> TakeStore {
         print_error(&safe_line(&damage.to_string()), None);
     }
     takes
+}
+
+/// A take as a recording; without a number the one that is at hand.
+pub(super) fn read_take(
+    path: &Path,
+    recording: Recording,
+    number: Option<u32>,
+) -> Result<Recording, Failure> {
+    let mut store = takes_of(path, Arc::new(recording));
+    let take = number.map_or_else(|| store.takes().current(), TakeId);
+    if !store.takes().contains(take) {
+        let message = format!("{}: there is no {take}", name_of(path));
+        let hint = "`retake takes PATH` lists its takes";
+        return Err(Failure::with_hint(message, hint));
+    }
+    store.read(take, &|_, _| ()).map_err(|error| {
+        let reason = safe_line(&error.to_string());
+        Failure::refused(format!("{}: {take}: {reason}", name_of(path)))
+    })
 }
 
 /// Says on stderr that an input cannot be read.

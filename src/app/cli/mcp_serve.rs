@@ -17,7 +17,7 @@ use retake_live::note_ends;
 use retake_live::proxy::Token;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 pub use tools::markdown_table;
 use tools::{Access, ParameterKind, ServedCommand, TOOLS};
@@ -73,6 +73,8 @@ struct RecordingTools {
     listed: Vec<PathBuf>,
     /// Where new files may be written.
     output: Option<PathBuf>,
+    /// Folders and files of agents that may be run.
+    runnable: Vec<PathBuf>,
     keeps_secrets: bool,
     operator: Option<Operator>,
     /// What begins and ends recorded text. Nothing recorded can hold it.
@@ -99,6 +101,8 @@ impl RecordingTools {
             roots = places.filter_map(|path| path.canonicalize().ok()).collect();
         }
         let output = arguments.allow_write.as_ref().map(real).transpose()?;
+        let runnable = arguments.allow_run.iter().map(real);
+        let runnable = runnable.collect::<Result<Vec<_>, _>>()?;
         roots.extend(output.clone());
         if !listed.is_empty() {
             listed.extend(output.clone());
@@ -107,6 +111,7 @@ impl RecordingTools {
             roots,
             listed,
             output,
+            runnable,
             keeps_secrets: arguments.keep_secrets,
             operator: None,
             mark: Token::new().map_err(refused)?.reveal()[..12].to_owned(),
@@ -114,10 +119,12 @@ impl RecordingTools {
     }
 
     fn available(&self) -> impl Iterator<Item = &'static ServedCommand> {
-        let writes = self.output.is_some();
-        TOOLS
-            .iter()
-            .filter(move |tool| writes || tool.access == Access::Reads)
+        let (writes, runs) = (self.output.is_some(), !self.runnable.is_empty());
+        TOOLS.iter().filter(move |tool| match tool.access {
+            Access::Reads => true,
+            Access::Writes => writes,
+            Access::Runs => runs,
+        })
     }
 
     fn named(&self, name: &str) -> Option<&'static ServedCommand> {
@@ -128,19 +135,20 @@ impl RecordingTools {
     fn path(&self, path: &str, kind: ParameterKind) -> Result<OsString, String> {
         match kind {
             ParameterKind::NewFile => self.new_file(Path::new(path)),
-            _ => self.known_file(Path::new(path)),
-        }
-    }
-
-    fn known_file(&self, path: &Path) -> Result<OsString, String> {
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        let real = path.canonicalize().map_err(failed)?;
-        match self.roots.iter().any(|root| real.starts_with(root)) {
-            true => Ok(path.into()),
-            false => Err(format!(
-                "{}: outside of the folders that the operator allows; list_recordings names what can be read",
-                path.display()
-            )),
+            ParameterKind::OwnFile => {
+                let own = self.output.as_ref().map(|folder| folder.join(path));
+                let own = own.unwrap_or_else(|| path.into());
+                let hint = "start_run writes a journal there";
+                known_file(&own, self.output.as_slice(), hint)
+            }
+            ParameterKind::Runnable => {
+                let hint = "the operator allows agents to be run with --allow-run PATH";
+                known_file(Path::new(path), &self.runnable, hint)
+            }
+            _ => {
+                let hint = "list_recordings names what can be read";
+                known_file(Path::new(path), &self.roots, hint)
+            }
         }
     }
 
@@ -162,6 +170,22 @@ impl RecordingTools {
     }
 }
 
+/// A file or folder below one of these.
+fn known_file(path: &Path, allowed: &[PathBuf], hint: &str) -> Result<OsString, String> {
+    let real = path.canonicalize();
+    let real = real.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => format!("{}: no such file or folder", path.display()),
+        _ => format!("{}: {error}", path.display()),
+    })?;
+    match allowed.iter().any(|root| real.starts_with(root)) {
+        true => Ok(path.into()),
+        false => Err(format!(
+            "{}: outside of the folders that the operator allows; {hint}",
+            path.display()
+        )),
+    }
+}
+
 impl McpTools for RecordingTools {
     fn instructions(&self) -> String {
         INSTRUCTIONS.to_owned()
@@ -173,16 +197,21 @@ impl McpTools for RecordingTools {
             description: tool.about.to_owned(),
             schema: tool.schema(),
             writes: tool.access == Access::Writes,
+            runs: tool.access == Access::Runs,
         });
         tools.collect()
     }
 
     fn command(&self, tool: &str, arguments: &Map<String, Value>) -> Result<McpCommand, String> {
         let Some(found) = self.named(tool) else {
-            if TOOLS.iter().any(|known| known.name == tool) {
-                return Err(format!(
-                    "{tool} writes a file; the operator has to start retake with --allow-write DIR"
-                ));
+            if let Some(known) = TOOLS.iter().find(|known| known.name == tool) {
+                let why = match known.access {
+                    Access::Runs => {
+                        "runs an agent; the operator has to start retake with --allow-write DIR --allow-run PATH"
+                    }
+                    _ => "writes a file; the operator has to start retake with --allow-write DIR",
+                };
+                return Err(format!("{tool} {why}"));
             }
             let names: Vec<_> = self.available().map(|tool| tool.name).collect();
             let near = suggest::nearest(tool, &names);
@@ -201,10 +230,18 @@ impl McpTools for RecordingTools {
         let page = |name: &str| arguments.get(name).and_then(Value::as_u64);
         let tokens = page("max_tokens").unwrap_or(USUAL_TOKENS);
         let most = tokens.clamp(LEAST_TOKENS, MOST_TOKENS) * TOKEN;
-        let input = found.input().and_then(|name| arguments.get(name)?.as_str());
+        let runs_once = found.access == Access::Runs;
+        let input = found.input().and_then(|name| arguments.get(name));
+        let input = match input {
+            Some(Value::String(text)) => text.clone(),
+            Some(json @ (Value::Object(_) | Value::Array(_))) => json.to_string(),
+            Some(_) => return Err(format!("{tool}: the request is not an object")),
+            None => String::new(),
+        };
         Ok(McpCommand {
             words,
-            input: input.unwrap_or_default().into(),
+            input: input.into(),
+            runs_once,
             from: page("cursor").unwrap_or_default(),
             most: usize::try_from(most).unwrap_or(usize::MAX),
         })
@@ -221,7 +258,11 @@ impl McpTools for RecordingTools {
         let path = |path: &str, kind| self.path(path, kind);
         let preview = TOOLS.iter().find(|tool| Some(tool.name) == found.preview);
         let preview = preview.map(|preview| preview.words(&preview.known(arguments), path));
-        match operator.allows(tool, arguments, preview.transpose()?) {
+        let question = match found.access {
+            Access::Runs => "Run it?",
+            _ => "Write it?",
+        };
+        match operator.allows(tool, arguments, preview.transpose()?, question) {
             Ok(true) => Ok(()),
             Ok(false) => Err("the operator refused; ask them what to do instead".to_owned()),
             Err(error) => Err(format!("the operator could not be asked: {error}")),

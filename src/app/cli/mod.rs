@@ -37,6 +37,7 @@ mod split;
 mod style;
 #[cfg(feature = "tables")]
 mod tables;
+mod takes;
 mod transcript;
 mod usage;
 mod walk;
@@ -73,6 +74,7 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Explain(arguments)) => explain::run(arguments),
         Some(Task::Convert(arguments)) => convert::run(arguments),
         Some(Task::Split(arguments)) => split::run(arguments),
+        Some(Task::Takes(arguments)) => takes::run(arguments),
         Some(Task::Health(arguments)) => health::run(arguments),
         Some(Task::Doctor(arguments)) => doctor::run(arguments),
         Some(Task::Usage(arguments)) => usage::run(arguments),

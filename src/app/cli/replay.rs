@@ -3,21 +3,20 @@
 use super::arguments::{Delay, LineFormat, ReplayArguments};
 use super::chaos::{self, ServedRecording, Strayed, Wish};
 use super::exit::{Exit, Failure, LOOK, Why, print_error};
-use super::inputs::takes_of;
-use super::output::{counted, name_of, safe_line};
+use super::inputs::read_take;
+use super::output::{counted, safe_line};
 use super::proxy::start_agent;
 use super::report::write_line;
 use retake_core::engine::Policy;
 use retake_core::formats::convert::LossKind;
 use retake_core::replay::{Differences, Matching, Tape, TapePlace};
-use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Session};
 use retake_live::lock::lock;
 use retake_live::proxy::agent::{AgentCommand, AgentProcess, PLACEHOLDER_KEYS};
 use retake_live::proxy::connect::{self, Reach};
 use retake_live::proxy::{Ports, ProxyNews, ProxyOptions, Report, USUAL_ASKS, Upstream};
 use retake_live::replay::{ANY_PORT, ReplayEvent, ReplayOptions, ReplayServer};
-use retake_live::{ReadOptions, Recording, note_ends, read_input, read_path, read_stdin};
+use retake_live::{ReadOptions, note_ends, read_input, read_path, read_stdin};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
@@ -182,29 +181,9 @@ fn sessions_of(path: &Path, arguments: &ReplayArguments) -> Result<Vec<Session>,
     };
     let recording = recording.map_err(|error| Failure::unreadable(path, &error))?;
     match arguments.takes || arguments.take.is_some() {
-        true => take_of(path, recording, arguments.take.map(TakeId)),
+        true => Ok(read_take(path, recording, arguments.take)?.sessions),
         false => Ok(recording.sessions),
     }
-}
-
-/// The sessions of a take; without a number of the one that is at hand.
-fn take_of(
-    path: &Path,
-    recording: Recording,
-    wanted: Option<TakeId>,
-) -> Result<Vec<Session>, Failure> {
-    let mut workbench = takes_of(path, Arc::new(recording));
-    let take = wanted.unwrap_or_else(|| workbench.takes().current());
-    if !workbench.takes().contains(take) {
-        let message = format!("{}: there is no {take}", name_of(path));
-        let hint = "`retake PATH` and `T` show its takes";
-        return Err(Failure::with_hint(message, hint));
-    }
-    let read = workbench.read(take, &|_, _| ()).map_err(|error| {
-        let reason = safe_line(&error.to_string());
-        Failure::refused(format!("{}: {take}: {reason}", name_of(path)))
-    })?;
-    Ok(read.sessions)
 }
 
 // A recording as the model after a proxy that injects faults: no key, no network, and the agent's own

@@ -3,7 +3,7 @@
 use super::arguments::ShowArguments;
 use super::config;
 use super::exit::{Exit, Failure};
-use super::inputs::{self, describe, hint_for, inputs_of, session_named};
+use super::inputs::{self, describe, hint_for, inputs_of, read_take, session_named};
 use super::output::{Output, counted, name_of, safe_line};
 use super::style::Palette;
 use super::transcript::Transcript;
@@ -24,7 +24,11 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
         message: describe(&arguments.path, error),
         hint: hint_for(error),
     };
-    let opened = read(&inputs, &arguments.path).map_err(|error| unreadable(&error))?;
+    let mut opened = read(&inputs, &arguments.path).map_err(|error| unreadable(&error))?;
+    if arguments.take.is_some() {
+        opened.recording = read_take(&arguments.path, opened.recording, arguments.take)?;
+        inputs.complete(&arguments.path, &mut opened.recording);
+    }
     let chosen = choose(arguments, &opened)?;
     let palette = Palette::of_stdout(arguments.color);
     let mut output = match arguments.no_pager {

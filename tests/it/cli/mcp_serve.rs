@@ -205,6 +205,73 @@ fn a_request_is_checked_before_it_is_sent() {
 }
 
 #[test]
+fn a_request_may_be_given_as_json_or_as_its_text() {
+    let folder = folder();
+    let mut client = Client::start(folder.path(), &[]);
+    let request: Value = serde_json::from_str(ORPHAN).unwrap();
+    let found = client.call("check_request", json!({"request": request}));
+    assert!(found.unwrap().contains("orphan-call"));
+    let refused = client.call("check_request", json!({"request": 5}));
+    assert!(refused.unwrap_err().contains("not an object"));
+}
+
+#[test]
+fn an_agent_is_run_step_by_step_where_the_operator_allows_it() {
+    let folder = folder();
+    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/agents");
+    let agent = agents.join("flights.toml");
+    let start = json!({"agent": agent, "journal": "flights.jsonl"});
+    let mut client = Client::start(folder.path(), &["--allow-write", "mended"]);
+    let refused = client.call("start_run", start.clone()).unwrap_err();
+    assert!(refused.contains("--allow-run PATH"), "{refused}");
+    drop(client);
+
+    let allowed = [
+        "--allow-write",
+        "mended",
+        "--allow-run",
+        agents.to_str().unwrap(),
+    ];
+    let mut client = Client::start(folder.path(), &allowed);
+    let begun = client.call("start_run", start.clone()).unwrap();
+    assert!(begun.contains("\"why\":\"the next step\""), "{begun}");
+    let again = client.call("start_run", start).unwrap_err();
+    assert!(again.contains("there is a file already"), "{again}");
+
+    let mut go = |command: &str| {
+        let arguments = json!({"agent": agent, "journal": "flights.jsonl", "command": command});
+        client.call("continue_run", arguments)
+    };
+    let held = go("step").unwrap();
+    assert!(held.contains("serch_flights is not offered"), "{held}");
+    let refused = go("inject-eror").unwrap_err();
+    assert!(
+        refused.contains("did you mean `inject-error`?"),
+        "{refused}"
+    );
+    go("inject-error nearest").unwrap();
+    let ended = go("continue").unwrap();
+    assert!(ended.contains("\"how\":\"final\""), "{ended}");
+
+    // Its takes and its history are those of a recording.
+    let journal = folder.path().join("mended/flights.jsonl");
+    let takes = client.call("list_takes", json!({"path": journal})).unwrap();
+    assert!(
+        takes.contains("inject error  unknown-tool  at item 5  nearest: "),
+        "{takes}"
+    );
+    let shown = client.call("show_transcript", json!({"path": journal, "take": 2}));
+    assert!(shown.unwrap().contains("search_flights"));
+
+    let elsewhere = json!({"agent": "runs/run.json", "journal": "x.jsonl"});
+    let refused = client.call("start_run", elsewhere).unwrap_err();
+    assert!(refused.contains("outside of the folders"), "{refused}");
+    let foreign = json!({"agent": agent, "journal": "../runs/run.json", "command": "step"});
+    let refused = client.call("continue_run", foreign).unwrap_err();
+    assert!(refused.contains("outside of the folders"), "{refused}");
+}
+
+#[test]
 fn pages_make_up_the_whole_output() {
     let folder = folder();
     let mut messages = vec![];
@@ -259,7 +326,7 @@ fn only_what_the_operator_allows_is_read() {
         );
     }
     let refused = client.call("find_defects", json!({"path": "runs/none.json"}));
-    assert!(refused.unwrap_err().contains("No such file"));
+    assert!(refused.unwrap_err().contains("no such file or folder"));
 }
 
 #[test]

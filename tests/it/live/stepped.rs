@@ -100,3 +100,36 @@ fn a_tool_that_ran_before_the_process_ended_does_not_run_again() {
     let last = go(&["--resume", "--do", "continue"]);
     assert_eq!((last.code, stage.marks("one")), (0, 1), "{}", last.out);
 }
+
+#[test]
+fn the_takes_of_a_run_are_listed_and_shown() {
+    let stage = Stage::new();
+    let journal = [
+        "--journal",
+        "run.jsonl",
+        "--do",
+        "inject-error nearest",
+        "--do",
+        "continue",
+    ];
+    assert_eq!(stage.run(&bundled("flights"), &journal).code, 0);
+    let (code, out, _) = stage.told(&["takes", "run.jsonl"]);
+    assert_eq!(code, 0);
+    let lines: Vec<_> = out.lines().collect();
+    assert!(lines[0].starts_with("  first request"), "{out}");
+    assert!(
+        lines[2].starts_with("* ") && lines[2].contains("take 2  inject error"),
+        "{out}"
+    );
+    let (_, json, _) = stage.told(&["takes", "run.jsonl", "--format", "json"]);
+    let last: Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["take"], &last["parent"], &last["item"]),
+        (&2.into(), &1.into(), &5.into())
+    );
+    let shown = |take: &str| stage.told(&["show", "run.jsonl", "--take", take]);
+    assert!(!shown("1").1.contains("TP 204"));
+    assert!(shown("2").1.contains("TP 204"));
+    let (code, _, err) = shown("9");
+    assert!(code == 2 && err.contains("there is no take 9"), "{err}");
+}

@@ -14,7 +14,9 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(path: &str, text: &str) -> Self {
-        let code = if path.ends_with("tests.rs") || path.contains("/tests/") {
+        // An example is a program of its own.
+        let is_apart = path.contains("/tests/") || path.contains("/examples/");
+        let code = if path.ends_with("tests.rs") || is_apart {
             String::new()
         } else {
             without_tests(&blank(text))
@@ -31,6 +33,7 @@ impl Source {
         let first = self.path.strip_prefix("core/")?.split('/').next()?;
         match first.strip_suffix(".rs") {
             Some("lib") => None,
+            None if first == "examples" => None,
             Some(room) => Some(room),
             None => Some(first),
         }

@@ -21,6 +21,8 @@ pub(super) enum Access {
     Reads,
     /// Writes a new file.
     Writes,
+    /// Runs an agent or asks its model, and writes what happens.
+    Runs,
 }
 
 pub(super) struct Parameter {
@@ -42,13 +44,17 @@ pub(super) enum ParameterKind {
     Number,
     /// An option without a value.
     Switch,
-    /// What the command reads from standard input.
+    /// What the command reads from standard input: JSON, or the text of it.
     Input,
+    /// A file of an agent or of an experiment, which may be run.
+    Runnable,
+    /// A file that was written for the client.
+    OwnFile,
     /// Which part of the output is wanted.
     Page,
 }
 
-use ParameterKind::{Input, NewFile, Number, Page, Path, Switch, Text};
+use ParameterKind::{Input, NewFile, Number, OwnFile, Page, Path, Runnable, Switch, Text};
 
 const fn required(name: &'static str, kind: ParameterKind, about: &'static str) -> Parameter {
     Parameter {
@@ -215,8 +221,23 @@ pub(super) const TOOLS: &[ServedCommand] = &[
             RECORDING,
             SESSION,
             optional("turn", Number, "--turn", "Only this turn, counted from 1."),
+            optional(
+                "take",
+                Number,
+                "--take",
+                "A take, as list_takes numbers them.",
+            ),
             optional("full", Switch, "--full", "Texts in full."),
         ],
+        access: Access::Reads,
+        preview: None,
+    },
+    ServedCommand {
+        name: "list_takes",
+        about: "List the takes of a recording or of a run: what was tried at which item, with which words, and how \
+            many errors are left.",
+        command: &["takes", "--color", "never"],
+        parameters: &[RECORDING],
         access: Access::Reads,
         preview: None,
     },
@@ -330,7 +351,84 @@ pub(super) const TOOLS: &[ServedCommand] = &[
         access: Access::Writes,
         preview: None,
     },
+    ServedCommand {
+        name: "start_run",
+        about: "Start an agent under the debugger and stop before its first step, unless `command` says more. The \
+            last line says what the run waits for and which commands answer it; go on with continue_run.",
+        command: &["run", "--headless", "--trust", "--step"],
+        parameters: &[
+            AGENT,
+            Parameter {
+                about: "The new file of the run's journal, in the folder that the operator allowed.",
+                option: "--journal",
+                name: "journal",
+                ..OUTPUT
+            },
+            optional("input", Text, "--input", "The user's first message."),
+            BREAK,
+            optional("command", Text, "--do", DO),
+        ],
+        access: Access::Runs,
+        preview: None,
+    },
+    ServedCommand {
+        name: "continue_run",
+        about: "Go on with a run that waits: step, continue, an answer, or a recovery for the fault that holds it. \
+            What ran does not run again. list_takes and show_transcript read its journal.",
+        command: &["run", "--headless", "--trust", "--resume"],
+        parameters: &[
+            AGENT,
+            Parameter {
+                option: "--journal",
+                ..required("journal", OwnFile, "The file of the run's journal.")
+            },
+            Parameter {
+                option: "--do",
+                ..required("command", Text, DO)
+            },
+            BREAK,
+        ],
+        access: Access::Runs,
+        preview: None,
+    },
+    ServedCommand {
+        name: "run_lab",
+        about: "Compare wordings of an error message by what the model does next: each is sent several times, which \
+            costs requests to the model. Called again it goes on with the same experiment.",
+        command: &["lab", "--trust", "--color", "never"],
+        parameters: &[
+            required(
+                "spec",
+                Runnable,
+                "The spec of the experiment, a file that ends in .toml.",
+            ),
+            optional(
+                "samples",
+                Number,
+                "--samples",
+                "The most samples of each wording.",
+            ),
+            optional(
+                "max_requests",
+                Number,
+                "--max-requests",
+                "The most requests in all.",
+            ),
+        ],
+        access: Access::Runs,
+        preview: None,
+    },
 ];
+
+const AGENT: Parameter = required("agent", Runnable, "The agent file, which ends in .toml.");
+const BREAK: Parameter = optional(
+    "stop_at",
+    Text,
+    "--break",
+    "Also stop here: `tool pay`, `turn 3`, `rule tool-error`, `arg .amount > 100`.",
+);
+const DO: &str = "`step`, `continue`, `release`, `approve`, `reject TEXT`, `output TEXT`, `error TEXT`, `run-again`, \
+    `say TEXT`, `turns N`, `abort`, or an action that the fault offers, with its words: `inject-error nearest`.";
 
 impl ServedCommand {
     pub(super) fn all_parameters(&self) -> impl Iterator<Item = &Parameter> {
@@ -341,7 +439,8 @@ impl ServedCommand {
     pub(super) fn schema(&self) -> Map<String, Value> {
         let properties = self.all_parameters().map(|parameter| {
             let kind = match parameter.kind {
-                Path | NewFile | Text | Input => json!({"type": "string"}),
+                Path | NewFile | OwnFile | Runnable | Text => json!({"type": "string"}),
+                Input => json!({"type": ["string", "object", "array"]}),
                 Number => json!({"type": "integer", "minimum": 1}),
                 Page => json!({"type": "integer", "minimum": 0}),
                 Switch => json!({"type": "boolean"}),
@@ -393,7 +492,7 @@ impl ServedCommand {
                     }
                     false => continue,
                 },
-                Path | NewFile => path(text()?, parameter.kind)?,
+                Path | NewFile | OwnFile | Runnable => path(text()?, parameter.kind)?,
                 Text if parameter.option == ACTION.option => self.action(text()?)?.into(),
                 Text => text()?.into(),
                 Number => {
@@ -488,6 +587,7 @@ pub fn markdown_table() -> String {
         let written = match tool.access {
             Access::Reads => "",
             Access::Writes => ", only with `--allow-write`",
+            Access::Runs => ", only with `--allow-write` and `--allow-run`",
         };
         format!(
             "| `{}`{written} | `retake {}` | {} |\n",

@@ -42,12 +42,13 @@ impl Operator {
         let _ = writeln!(io::stderr(), "{}", line(tool, arguments));
     }
 
-    /// Asks whether a command may write; `preview` shows what it would change.
+    /// Asks whether a command may do what it does; `preview` shows what it would change.
     pub(super) fn allows(
         &self,
         tool: &str,
         arguments: &Map<String, Value>,
         preview: Option<Vec<OsString>>,
+        question: &str,
     ) -> io::Result<bool> {
         let _terminal = lock(&self.terminal);
         if let Some(words) = preview {
@@ -59,7 +60,7 @@ impl Operator {
                 .status()?;
         }
         let mut stderr = io::stderr();
-        write!(stderr, "{}\nWrite it? [y/N] ", line(tool, arguments))?;
+        write!(stderr, "{}\n{question} [y/N] ", line(tool, arguments))?;
         stderr.flush()?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;

@@ -9,7 +9,7 @@ mod comparing;
 pub mod conductor;
 mod live;
 pub(in crate::tui) mod saving;
-mod view;
+pub mod view;
 pub(super) mod worker;
 
 use super::work::Work;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The takes, for the screen.
 pub(super) fn view_of(bench: &mut TakeStore, current: TakeId) -> Arc<TakesView> {
-    let rows = rows(bench, current);
+    let rows = take_rows(bench, current);
     let (bookmarks, notes) = (bench.bookmarks(current), bench.item_notes(current));
     // Where nothing was decided yet, nothing can be lost.
     let is_at_stake = rows.len() > 1 || !bookmarks.is_empty() || !notes.is_empty();
@@ -62,7 +62,8 @@ fn decided(takes: &Takes, current: TakeId) -> Vec<Decided> {
     decided
 }
 
-fn rows(bench: &TakeStore, current: TakeId) -> Vec<TakeRow> {
+/// The takes of a recording, itself first.
+pub fn take_rows(bench: &TakeStore, current: TakeId) -> Vec<TakeRow> {
     let takes = bench.takes();
     let note = |id: TakeId| {
         let mut notes = takes.notes(id);
