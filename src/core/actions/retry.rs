@@ -15,7 +15,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Resul
     let ran = tools_that_ran(scene, turn);
     if !ran.is_empty() && !choice.confirmed {
         return Err(ActionError::NeedsConfirmation(format!(
-            "tools of this turn ran already, and may run again: {}",
+            "these tools ran already: {}; they may run again",
             ran.join(", ")
         )));
     }

@@ -146,12 +146,12 @@ fn all_faulty_calls_of_a_turn_are_answered_at_once() {
 #[test]
 fn the_model_is_asked_again_plain_or_with_feedback() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");
-    desk.press("r")
-        .sees("feedback to the model before the retry");
-    desk.press("^s").sees("c continues live");
+    desk.press("r").sees("c continues live");
     desk.press("enter");
     assert_eq!(desk.items(), ["user", "call open_orders", "output"]);
-    desk.press("u r `Use stock_lookup, not {{ tool }}.` ^s");
+    desk.press("u r e")
+        .sees("feedback to the model before the retry");
+    desk.press("`Use stock_lookup, not {{ tool }}.` ^s");
     desk.sees("Use stock_lookup, not lookup_stock.");
     desk.press("enter");
     assert_eq!(desk.items()[3], "user");
@@ -162,15 +162,14 @@ fn the_model_is_asked_again_plain_or_with_feedback() {
 fn what_ran_already_is_not_asked_for_again_without_a_word() {
     let mut desk = Desk::of("failing-tool.json");
     let recorded = desk.items();
-    desk.press("r ^s")
-        .sees("tools of this turn ran already, and may run again: start_print");
-    desk.press("enter").sees("ran already");
-    desk.press("n")
-        .sees("feedback to the model before the retry");
+    let warning = "these tools ran already: start_print (item 4); they may run again";
+    desk.press("r").sees(warning).sees("- item 4");
+    desk.press("esc");
     assert_eq!(desk.items(), recorded);
-    desk.press("^s y")
-        .sees("these tools ran already: start_print (item 4)");
-    desk.press("enter");
+    desk.press("r e `Wait.` ^s").sees(warning).sees("Wait.");
+    desk.press("esc esc");
+    assert_eq!(desk.items(), recorded);
+    desk.press("r enter");
     assert_eq!(desk.items(), recorded[..3]);
 }
 

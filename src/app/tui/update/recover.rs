@@ -33,6 +33,9 @@ use words::{
     words_form,
 };
 
+/// What the form for the words of a retry is for.
+const FEEDBACK: &str = "feedback to the model before the retry; may be empty";
+
 /// What the form for the JSON of an item is for.
 const AS_JSON: &str = "the item as JSON; its kind and its call id stay";
 
@@ -257,7 +260,6 @@ fn ask(state: &mut State, attempt: Attempt) {
         return refused(state, &attempt, &refusal, None);
     }
     let purpose = match attempt.action.id {
-        "retry" => "feedback to the model before the retry; may be empty",
         "fallback" => &fallback_purpose(&attempt),
         "supply-output" => &output_purpose(&attempt),
         _ => "",
@@ -529,7 +531,18 @@ fn propose(state: &mut State, form: Option<&mut WordsForm>) {
         return;
     }
     let findings = state.findings_of(attempt.place.session);
-    match attempt.plan(&findings, state.recovery.target) {
+    let mut tried = attempt.plan(&findings, state.recovery.target);
+    let mut warning = None;
+    if let (Err(ActionError::NeedsConfirmation(reason)), "retry") = (&tried, attempt.action.id) {
+        // The proposal shows it, and is the question.
+        warning = Some(reason.clone());
+        let attempt = Attempt {
+            confirmed: true,
+            ..attempt.clone()
+        };
+        tried = attempt.plan(&findings, state.recovery.target);
+    }
+    match tried {
         Ok(mut planned) => {
             end_before_reply(state, &attempt, &mut planned);
             let Some(session) = attempt.document.session(attempt.place.session) else {
@@ -537,7 +550,7 @@ fn propose(state: &mut State, form: Option<&mut WordsForm>) {
             };
             let next = what_follows(state, &attempt, &planned).into_iter();
             let next = next.chain(exchange::text_sent(state).filter(|_| planned.asks_model));
-            let proposal = Proposal::new(&proposed(session, &attempt, &planned, next));
+            let proposal = Proposal::new(&proposed(session, &attempt, &planned, warning, next));
             let decide = move |state: &mut State, _: &mut Proposal, verdict| {
                 decide(state, &planned, verdict)
             };
@@ -551,7 +564,7 @@ fn propose(state: &mut State, form: Option<&mut WordsForm>) {
 /// What the operator says to a proposal.
 fn decide(state: &mut State, planned: &Plan, verdict: ProposalVerdict) -> Flow {
     match verdict {
-        ProposalVerdict::Reword => {}
+        ProposalVerdict::Reword => ask_for_feedback(state),
         ProposalVerdict::Accept if exchange::comes_too_late(state) => {
             state.leave_layers();
             give_up(state);
@@ -560,6 +573,15 @@ fn decide(state: &mut State, planned: &Plan, verdict: ProposalVerdict) -> Flow {
         ProposalVerdict::Accept => order(state, planned),
     }
     Flow::Close
+}
+
+/// Opens the form for the words of a retry, which is proposed without any at first.
+fn ask_for_feedback(state: &mut State) {
+    let attempt = state.recovery.attempt.clone();
+    let attempt = attempt.filter(|attempt| attempt.action.id == "retry");
+    if let Some(attempt) = attempt.filter(|_| state.layers.top::<WordsForm>().is_none()) {
+        ask_for_words(state, &attempt, FEEDBACK);
+    }
 }
 
 /// Leaves a proposal. Below it lies the form with its words, or nothing that would need the attempt.
@@ -684,18 +706,27 @@ fn arguments_of(attempt: &Attempt) -> Option<String> {
 fn proposed(
     session: &Session,
     attempt: &Attempt,
+    warning: Option<String>,
     planned: &Plan,
     next: impl Iterator<Item = &'static str>,
 ) -> Proposed {
     let (mut changes, more_removed) = changes_of(session, &planned.edits);
     open_arguments(session, &mut changes);
+    let warned = warning.as_deref().unwrap_or_default();
     let name = named(session, attempt.place.item);
+    notes.retain(|note| !warned.starts_with(note.as_str()));
     let mut notes = planned.notes.clone();
+    if attempt.action.id == "retry" && attempt.words.is_none() {
+        notes.push("e writes feedback that the model reads before it replies".to_owned());
+    }
     notes.extend(next.map(str::to_owned));
     Proposed {
         title: format!("{} {name}", attempt.action.title),
         safety: attempt.safety,
-        faults: still_wrong(session, attempt),
+        faults: warning
+            .into_iter()
+            .chain(still_wrong(session, attempt))
+            .collect(),
         notes,
         changes,
         more_removed,
