@@ -19,7 +19,7 @@ use crate::tui::state::State;
 use crate::tui::state::document::Document;
 use crate::tui::state::recovery::{Attempt, Awaited, DraftKey};
 use follow::{end_before_reply, what_follows};
-use retake_core::actions::{self, ActionError, ActionInput, Plan, Safety};
+use retake_core::actions::{self, ActionError, ActionInput, Offer, Plan, Safety};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::repair::{Repair, repair};
 use retake_core::rules::{self, Finding, Run, argument_faults, beside};
@@ -633,12 +633,11 @@ fn refused(
 
 /// The rule of the finding at the cursor, where it has fixes and a suggestion is never one of them.
 fn rule_without_suggestion(state: &State) -> Option<&'static str> {
-    const SUGGESTED: [&str; 3] = ["unknown-tool", "malformed-arguments", "invalid-arguments"];
     let worst = state
         .worst_here()
         .filter(|worst| !worst.offers.is_empty())?;
-    let rule = worst.rule.id;
-    (!SUGGESTED.contains(&rule)).then_some(rule)
+    let suggests = |offer: &Offer| matches!(offer.action, "take-suggestion" | "repair-arguments");
+    (!worst.rule.offers.iter().any(suggests)).then_some(worst.rule.id)
 }
 
 /// Asks what has to be confirmed before the attempt is planned: which reading is meant, or whether it is meant
@@ -706,20 +705,20 @@ fn arguments_of(attempt: &Attempt) -> Option<String> {
 fn proposed(
     session: &Session,
     attempt: &Attempt,
-    warning: Option<String>,
     planned: &Plan,
+    warning: Option<String>,
     next: impl Iterator<Item = &'static str>,
 ) -> Proposed {
     let (mut changes, more_removed) = changes_of(session, &planned.edits);
     open_arguments(session, &mut changes);
-    let warned = warning.as_deref().unwrap_or_default();
     let name = named(session, attempt.place.item);
-    notes.retain(|note| !warned.starts_with(note.as_str()));
+    let warned = warning.as_deref().unwrap_or_default();
     let mut notes = planned.notes.clone();
+    notes.retain(|note| !warned.starts_with(note.as_str()));
+    notes.extend(next.map(str::to_owned));
     if attempt.action.id == "retry" && attempt.words.is_none() {
         notes.push("e writes feedback that the model reads before it replies".to_owned());
     }
-    notes.extend(next.map(str::to_owned));
     Proposed {
         title: format!("{} {name}", attempt.action.title),
         safety: attempt.safety,
