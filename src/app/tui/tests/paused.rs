@@ -53,7 +53,7 @@ fn a_change_of_a_take_that_is_looked_at_asks_nobody() {
     assert_eq!(questions(&mut desk), asked);
     desk.press("u").sees("paused: c continues");
     desk.press("^r").sees("paused: c continues");
-    desk.press("k D").sees("paused: c continues");
+    desk.press("k D enter").sees("paused: c continues");
     assert_eq!(questions(&mut desk), asked);
     desk.press("c L").comes(&format!("request {}", asked + 1));
 }
@@ -80,14 +80,14 @@ fn a_fork_of_a_run_that_ended_asks_for_the_approval_again_and_asks_no_model() {
     let asked = questions(&mut desk);
     let items = desk.items();
     let call = items.iter().position(|item| item == "call search_flights");
-    desk.go_to(call.unwrap() + 1).press("D");
+    desk.go_to(call.unwrap() + 1).press("D enter");
     desk.sees("approve search_flights?");
     desk.at(90_000)
         .press("esc")
         .sees("the call is still waiting");
     assert_eq!(questions(&mut desk), asked);
     assert_eq!(desk.items().len(), call.unwrap() + 1);
-    desk.press("u").go_to(call.unwrap() + 2).press("D");
+    desk.press("u").go_to(call.unwrap() + 2).press("D enter");
     desk.sees("paused: c continues");
     assert_eq!(questions(&mut desk), asked);
     assert_eq!(desk.items().len(), call.unwrap() + 2);
@@ -160,7 +160,7 @@ fn a_change_that_no_reply_was_given_to_says_that_the_rest_stays() {
 fn a_fork_inside_a_reply_is_paused_there_and_the_model_goes_on() {
     let mut desk = finished();
     let asked = questions(&mut desk);
-    desk.go_to(4).press("D");
+    desk.go_to(4).press("D enter");
     desk.sees("paused: c continues").misses("finished");
     desk.press("esc")
         .sees("paused inside the reply of turn 3: c asks the model to go on");

@@ -30,7 +30,10 @@ fn takes_are_taken_back_and_made_again() {
     desk.press("^r").sees("take 1 of 1").sees("Item 9  output");
     desk.press("^r").sees("nothing to redo");
     desk.press("J J J D").sees("nothing after this item");
-    desk.go_to(5).press("D").sees("take 2 of 2");
+    desk.go_to(5).press("D").sees("fork up to item 5");
+    desk.sees("what comes after leaves the take: 4 items; the recording keeps them");
+    desk.press("esc").sees("take 1 of 1");
+    desk.press("D enter").sees("take 2 of 2");
     assert_eq!(desk.items(), recorded[..5]);
     desk.press("u").sees("take 1 of 2");
 }
@@ -40,11 +43,11 @@ fn a_fork_ends_after_the_item_with_the_cursor_also_where_its_turn_is_folded() {
     let mut desk = Desk::of("broken-json.json");
     let recorded = desk.items();
     // In the list of turns it is the turn; among the items, the item.
-    desk.press("1 D").sees("take 1 of 1");
+    desk.press("1 D enter").sees("take 1 of 1");
     assert_eq!(desk.items(), recorded[..6]);
-    desk.press("u 2 g j j j D").sees("take 2 of 2");
+    desk.press("u 2 g j j j D enter").sees("take 2 of 2");
     assert_eq!(desk.items(), recorded[..4]);
-    desk.press("u 2 j D").sees("take 3 of 3");
+    desk.press("u 2 j D enter").sees("take 3 of 3");
     assert_eq!(desk.items(), recorded[..5]);
 }
 
@@ -59,7 +62,7 @@ fn a_fork_in_the_transcript_leaves_no_call_without_its_result() {
         {"role":"assistant","content":"done"}]}"#;
     for item in [2, 3, 4, 5] {
         let mut desk = Desk::on("parallel.json", parallel.as_bytes(), None);
-        desk.press("|").go_to(item).press("D").sees("take 1");
+        desk.press("|").go_to(item).press("D enter").sees("take 1");
         let is_last = item == 5;
         let words = if is_last {
             "up to item 5;"
@@ -246,7 +249,7 @@ fn a_take_is_shared_as_a_page_without_secrets() {
     assert!(recorded.contains(&key));
     let mut desk = Desk::on("unknown-tool.json", recorded.as_bytes(), None);
     desk.go_to(3)
-        .press("D w down down down down down down down down down down down")
+        .press("D enter w down down down down down down down down down down down")
         .sees("(*) HTML page, secrets removed")
         .sees("take-1.html");
     desk.press("enter").sees("the page is");

@@ -2,12 +2,15 @@
 
 use crate::tui::effect::{Effect, TakeOrder, TakesCommand};
 use crate::tui::keymap::{Command, Context, command};
+use crate::tui::recovery::changes::changes_of;
+use crate::tui::recovery::proposal::{Proposal, ProposalVerdict, Proposed};
 use crate::tui::recovery::takes::TakeTree;
-use crate::tui::stack::{Flow, Screen as _};
+use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
 use crate::tui::state::State;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::takes::TakesView;
 use crossterm::event::KeyEvent;
+use retake_core::actions::Safety;
 use retake_core::session::takes::{Take, TakeCause, TakeOutcome};
 use retake_core::session::{Edit, Kind, Session};
 use std::sync::Arc;
@@ -93,9 +96,12 @@ pub(super) fn tree(state: &mut State) {
     });
 }
 
-/// A take that ends after the item with the cursor, or after the turn.
+/// Proposes a take that ends after the item with the cursor, or after the turn.
 pub(super) fn fork(state: &mut State) {
-    let (Some(document), Some(session)) = (state.document.clone(), state.session()) else {
+    let Some(document) = state.document.clone() else {
+        return;
+    };
+    let Some(session) = document.session(state.session) else {
         return;
     };
     let is_on_turn = state.on_turn && state.focus == Pane::Turns;
@@ -123,11 +129,31 @@ pub(super) fn fork(state: &mut State) {
     if !may_ask(state) {
         return;
     }
-    state.recovery.is_busy = true;
-    state.effects.push(Effect::Take(Box::new(TakeOrder {
-        document,
+    let edits = vec![Edit::Cut { from: number + 1 }];
+    let (changes, more_removed) = changes_of(session, &edits);
+    let count = session.items.len() - item - 1;
+    let items = if count == 1 { "item" } else { "items" };
+    let goes_on = "c continues from the end of the take";
+    let notes = [
+        Some(format!(
+            "what comes after leaves the take: {count} {items}; the recording keeps them"
+        )),
+        (!is_final).then(|| goes_on.to_owned()),
+        Some("u undoes it, T shows all takes".to_owned()),
+    ];
+    let proposal = Proposal::new(&Proposed {
+        title: format!("fork {title}"),
+        safety: Safety::Unsafe,
+        faults: Vec::new(),
+        notes: notes.into_iter().flatten().collect(),
+        changes,
+        more_removed,
+        has_words: false,
+    });
+    let order = TakeOrder {
+        document: document.clone(),
         session: state.session,
-        edits: vec![Edit::Cut { from: number + 1 }],
+        edits,
         about: Take {
             title,
             forked_at: Some(number),
@@ -141,7 +167,22 @@ pub(super) fn fork(state: &mut State) {
             },
             ..Take::default()
         },
-    })));
+    };
+    let accept = move |state: &mut State, _: &mut Proposal, _: ProposalVerdict| {
+        if !may_ask(state) {
+            return Flow::Stay;
+        }
+        state.recovery.is_busy = true;
+        state.effects.push(Effect::Take(Box::new(order.clone())));
+        Flow::Close
+    };
+    let forked = document.clone();
+    let is_shown = move |state: &State| {
+        let shown = state.document.as_ref();
+        shown.is_some_and(|shown| Arc::ptr_eq(shown, &forked))
+    };
+    let opening = OpeningLayer::new(proposal, accept);
+    opening.as_long_as(is_shown).over(state);
 }
 
 /// The last item of a history that ends after an item and leaves no call beside it without the result that it has:
