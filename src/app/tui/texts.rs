@@ -480,9 +480,18 @@ pub fn health(tally: &Health, sessions: usize, theme: &Theme, width: usize) -> P
         let details = row.details.into_iter();
         lines.extend(details.map(|detail| Line::from(Span::styled(detail, theme.dim))));
     }
+    lines.push(Line::default());
+    lines.extend(LEGEND.map(|words| Line::styled(words, theme.dim)));
     PageText {
         title,
         lines,
         targets: Vec::new(),
     }
 }
+
+/// What the columns of the tool health mean, in rows for the narrowest table.
+const LEGEND: [&str; 3] = [
+    "answered: calls with an output    rate: errors among these",
+    "95%: the interval of the rate     run: most errors in a row",
+    "breaker: open where so many errors in a row would cut the tool off",
+];
