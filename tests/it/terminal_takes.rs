@@ -112,6 +112,8 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     sees(&mut terminal, "take 1 is saved as");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
+    let kept = "1 take is kept with orphan-at-compaction.jsonl: reopen with `retake";
+    sees(&mut terminal, kept);
     let saved = folder.path().join("orphan-at-compaction.take-1.jsonl");
     assert!(
         fs::read_to_string(&saved)

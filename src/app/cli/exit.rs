@@ -189,7 +189,7 @@ pub(super) fn report_where(what: &str, path: &std::path::Path, hint: &str) {
     // Without stderr there is nobody to tell.
     let _ = writeln!(
         io::stderr(),
-        "{what} is in {named}: reopen with `retake {quoted}`{hint}"
+        "{what} {named}: reopen with `retake {quoted}`{hint}"
     );
 }
 

@@ -91,6 +91,7 @@ pub(super) fn open_request(
         layout: settings.layout,
         without_mouse: settings.without_mouse,
         staged: Staged::default(),
+        kept: Arc::default(),
     })
 }
 

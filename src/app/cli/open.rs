@@ -7,6 +7,7 @@ use super::output::{safe_line, shell_word};
 use crate::tui::loader::takes::conductor::{Staged, StagedRun};
 use crate::tui::{self, Left, OpenError, OpenRequest};
 use retake_core::suggest;
+use retake_live::lock::lock;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -44,7 +45,15 @@ fn open(arguments: &OpenArguments, staged: Staged) -> Result<Exit, Failure> {
         staged,
         ..inputs::open_request(inputs_of(&arguments.reading)?, arguments)?
     };
-    match tui::run(&request) {
+    let left = tui::run(&request);
+    for (path, count) in &*lock(&request.kept) {
+        let takes = match count {
+            1 => "1 take is kept with".to_owned(),
+            _ => format!("{count} takes are kept with"),
+        };
+        report_where(&takes, path, "; ^r opens the latest take");
+    }
+    match left {
         Ok(Left::Quit) => Ok(Exit::Clean),
         Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
         Ok(Left::Panicked) => Ok(Exit::Panicked),
@@ -66,7 +75,7 @@ pub(super) fn open_run(
     };
     let exit = open(&arguments, Staged::new(run))?;
     let hint = "; c continues a run that has not ended";
-    report_where("the run", journal, hint);
+    report_where("the run is in", journal, hint);
     Ok(exit)
 }
 

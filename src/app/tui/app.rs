@@ -23,6 +23,7 @@ use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt as _;
 use retake_core::exchange::ExchangeId;
 use retake_core::session::takes::TakeId;
+use retake_live::lock::lock;
 use retake_live::takes::usual_root;
 use retake_live::tools::GRACE;
 use rustix::process::{Signal, kill_current_process_group};
@@ -215,6 +216,11 @@ impl App {
         self.leave_layer();
         // What was decided while the lab had the screen has its list back.
         self.collect();
+    /// Notes which takes are kept with a file that is left.
+    fn remember_takes(&self, debugger: &Debugger) {
+        lock(&self.request.kept).extend(debugger.kept_takes());
+    }
+
         self.renew();
         !self.layers.is_empty()
     }
@@ -348,6 +354,7 @@ impl Face {
             .over(&mut self.app);
         Ok(())
     }
+                app.remember_takes(&debugger);
 
     async fn run(mut self, mut received: UnboundedReceiver<News>) -> io::Result<Left> {
         let mut events = None;
@@ -402,6 +409,9 @@ impl Face {
             }
             self.draw()?;
         }
+                    if let Some(debugger) = self.app.layers.top::<Debugger>() {
+                        self.app.remember_takes(debugger);
+                    }
     }
 
     /// Stops the runs as `q` does: their open calls are closed, so that the journal says what may have happened. A

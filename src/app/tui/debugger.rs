@@ -131,6 +131,16 @@ impl Debugger {
         }
     }
 
+    /// The recording with the number of takes that are kept with it; `None` of a run, whose journal they are in.
+    pub(super) fn kept_takes(&self) -> Option<(PathBuf, usize)> {
+        let takes = &self.state.recovery.takes;
+        let recording = takes.rows.first().filter(|row| !row.is_first_request);
+        let is_recording = recording.is_some() && self.state.exchange.is_none();
+        let count = takes.rows.len().checked_sub(1 + takes.in_memory)?;
+        let path = self.path.clone().filter(|_| is_recording && count > 0)?;
+        Some((path, count))
+    }
+
     /// The operator wants to quit from what lay over it.
     pub(super) fn quit(&mut self) -> Vec<Effect> {
         update::obey(&mut self.state, Command::Quit);

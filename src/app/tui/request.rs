@@ -6,8 +6,10 @@ use super::picker::rows::PickerSettings;
 use super::state::layout::LayoutSettings;
 use super::theme::ThemeOptions;
 use retake_live::{InputError, ReadOptions};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 /// How a history is shown; `|` switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct OpenRequest {
     pub without_mouse: bool,
     /// A run that begins in the file that is opened first.
     pub staged: Staged,
+    /// How many takes are kept with each recording that was open.
+    pub kept: Arc<Mutex<BTreeMap<PathBuf, usize>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -154,7 +154,7 @@ pub(super) fn show(
     }
     // The agent first: what it still asks would only be refused.
     drop(agent);
-    report_where("the recording", seen.proxy.journal(), "");
+    report_where("the recording is in", seen.proxy.journal(), "");
     match left {
         Ok(Left::Quit) => Ok(Exit::Clean),
         Ok(Left::Signal(signal)) => Ok(Exit::Signal(signal)),
