@@ -216,8 +216,10 @@ fn trials_of(chaos: &Chaos, journal: &str) -> Vec<TrialReport> {
         }
     });
     let missed = chaos.not_reached().into_iter();
-    let missed = missed
-        .map(|trial| TrialReport::new(trial, ChaosOutcome::NotReached, None, journal.to_owned()));
+    let missed = missed.map(|(trial, why)| TrialReport {
+        why_not_reached: Some(why),
+        ..TrialReport::new(trial, ChaosOutcome::NotReached, None, journal.to_owned())
+    });
     injected.chain(missed).collect()
 }
 
@@ -334,7 +336,10 @@ fn trial_report(trial: ChaosTrial, played: Played, usual: &Usual) -> TrialReport
     let injection = played.injections.into_iter().next();
     let asked_more = played.requests.requests() > usual.requests();
     let outcome = outcome(injection.as_ref(), played.end, asked_more);
-    let report = TrialReport::new(trial, outcome, injection, file_name(&played.journal));
+    let report = TrialReport {
+        why_not_reached: played.why_missed,
+        ..TrialReport::new(trial, outcome, injection, file_name(&played.journal))
+    };
     report.ended(played.end, played.stderr)
 }
 
@@ -393,6 +398,9 @@ struct TrialReport {
     /// Which time it was tried, from 1.
     number: u32,
     outcome: ChaosOutcome,
+    /// Why the fault was not injected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why_not_reached: Option<String>,
     /// The reply that had the fault first.
     at: Option<u32>,
     conversation: Option<usize>,
@@ -434,6 +442,7 @@ impl TrialReport {
             turn: trial.turn.to_string(),
             number: trial.number,
             outcome,
+            why_not_reached: None,
             at: injection.map(|injection| injection.turn),
             conversation: injection.map(|injection| injection.conversation),
             times: injection.map_or(0, |injection| injection.times),
@@ -614,7 +623,10 @@ fn line(palette: Palette, trial: &TrialReport) -> String {
     };
     let mut line = match trial.at {
         Some(turn) => format!("{word} at turn {turn}{}", after_fault(trial)),
-        None => format!("{word} (turn {})", trial.turn),
+        None => match &trial.why_not_reached {
+            Some(why) => format!("{word} (turn {}): {why}", trial.turn),
+            None => format!("{word} (turn {})", trial.turn),
+        },
     };
     let is_plain =
         trial.outcome == ChaosOutcome::Survived || trial.outcome == ChaosOutcome::NotReached;

@@ -1,6 +1,6 @@
 //! Which exchange gets which fault, and what came after it.
 
-use super::faults::FaultKind;
+use super::faults::{FaultKind, NotHere};
 use super::request::{ChaosRequest, HistoryElement, HistoryPlace};
 use super::spec::{ChaosTrial, TurnChoice};
 use crate::dice::Dice;
@@ -67,6 +67,8 @@ pub struct Injection {
     pub was_read: bool,
 }
 
+const NO_REQUEST: &str = "the agent sent no request";
+
 /// The course of a proxy that injects faults.
 #[derive(Debug)]
 pub struct Course {
@@ -79,6 +81,10 @@ pub struct Course {
     pending: Vec<usize>,
     injections: Vec<Injection>,
     requested: Usual,
+    /// How many replies were requested in each conversation.
+    turns: Vec<u32>,
+    /// The replies that a fault did not fit, each with its conversation, its turn and the reason.
+    misfits: Vec<(usize, u32, NotHere)>,
 }
 
 impl Course {
@@ -96,6 +102,8 @@ impl Course {
             pending: Vec::new(),
             injections: Vec::new(),
             requested: Usual::default(),
+            turns: Vec::new(),
+            misfits: Vec::new(),
         }
     }
 
@@ -126,7 +134,9 @@ impl Course {
                 InjectionPlan::One(..) => Some(0),
                 InjectionPlan::InTurn(trials) => Some(next).filter(|_| !trials.is_empty()),
             });
+            self.turns.push(0);
         }
+        self.turns[number] = self.turns[number].max(heard.turn);
         let count = self.requested.take(heard.newest);
         let is_usual = match &self.plan {
             InjectionPlan::One(_, usual) => usual.has(heard.newest, count),
@@ -234,8 +244,36 @@ impl Course {
     }
 
     /// The fault does not fit this exchange; a later one may get it.
-    pub fn missed(&mut self, order: &InjectionOrder) {
-        self.pending.retain(|number| *number != order.conversation);
+    pub fn missed(&mut self, order: &InjectionOrder, why: Option<NotHere>) {
+        let number = order.conversation;
+        self.pending.retain(|pending| *pending != number);
+        self.misfits
+            .extend(why.map(|why| (number, order.turn, why)));
+    }
+
+    /// Why the one fault of an agent was not injected.
+    pub fn why_missed(&self) -> String {
+        let longest = (0..self.turns.len()).max_by_key(|number| self.turns[*number]);
+        match (longest, &self.plan) {
+            (Some(number), InjectionPlan::One(trial, _)) => self.why_missed_in(number, trial),
+            _ => NO_REQUEST.to_owned(),
+        }
+    }
+
+    fn why_missed_in(&self, number: usize, trial: &ChaosTrial) -> String {
+        let mut misfits = self.misfits.iter().rev();
+        let misfit = misfits.find(|(of, ..)| *of == number);
+        let turns = self.turns.get(number).copied().unwrap_or_default();
+        match (misfit, trial.turn) {
+            (Some((_, turn, why)), TurnChoice::Any) if *turn > 1 => {
+                format!("it fits none of {turn} replies; of the last: {why}")
+            }
+            (Some((_, turn, why)), _) => format!("it does not fit turn {turn}: {why}"),
+            (None, TurnChoice::Nth(nth)) if nth > turns => {
+                format!("the conversation ended at turn {turns}")
+            }
+            (None, _) => "the reply did not come whole".to_owned(),
+        }
     }
 
     /// The client has read the reply to its end.
@@ -260,8 +298,8 @@ impl Course {
         }
     }
 
-    /// The trials that conversations had which never got a fault: fault and turn.
-    pub fn not_reached(&self) -> Vec<&ChaosTrial> {
+    /// The trials that conversations had which never got a fault, and why not.
+    pub fn not_reached(&self) -> Vec<(&ChaosTrial, String)> {
         let InjectionPlan::InTurn(trials) = &self.plan else {
             return Vec::new();
         };
@@ -270,10 +308,11 @@ impl Course {
             !injections.any(|one| one.conversation == number + 1)
         };
         let numbers = (0..self.trials.len()).filter(has_none);
-        let places = numbers.filter_map(|number| self.trials[number]);
-        places
-            .filter_map(|place| trials.get(place % trials.len().max(1)))
-            .collect()
+        let missed = numbers.filter_map(|number| {
+            let trial = trials.get(self.trials[number]? % trials.len().max(1))?;
+            Some((trial, self.why_missed_in(number, trial)))
+        });
+        missed.collect()
     }
 }
 

@@ -259,6 +259,8 @@ pub struct Played {
     pub end: AgentEnd,
     /// What was injected, in its order.
     pub injections: Vec<Injection>,
+    /// Why nothing was, where that is so.
+    pub why_missed: Option<String>,
     /// The requests that it made.
     pub requests: Usual,
     /// The last lines of its standard error.
@@ -309,9 +311,11 @@ pub fn play(
     let journal = proxy.journal().to_owned();
     drop(proxy);
     news.try_iter().for_each(|one| heard.take(one));
+    let injections = chaos.injections();
     Ok(Played {
         end: end?,
-        injections: chaos.injections(),
+        why_missed: injections.is_empty().then(|| chaos.course().why_missed()),
+        injections,
         requests: chaos.requests(),
         stderr: heard.stderr.into(),
         no_reply: heard.no_reply,

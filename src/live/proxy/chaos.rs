@@ -56,9 +56,11 @@ impl Chaos {
         self.course().injections().to_vec()
     }
 
-    /// The trials of conversations that never got their fault.
-    pub fn not_reached(&self) -> Vec<ChaosTrial> {
-        self.course().not_reached().into_iter().copied().collect()
+    /// The trials of conversations that never got their fault, and why not.
+    pub fn not_reached(&self) -> Vec<(ChaosTrial, String)> {
+        let course = self.course();
+        let missed = course.not_reached().into_iter();
+        missed.map(|(trial, why)| (*trial, why)).collect()
     }
 
     /// The requests that there were.

@@ -210,7 +210,7 @@ fn a_history_that_is_longer_than_its_opening_is_asked_again_and_no_other_run() {
     let answered = [user("a"), call(), output("12")];
     story.hears(&chat(&[user("a")]));
     let order = story.order.take().unwrap();
-    story.course.missed(&order);
+    story.course.missed(&order, None);
     assert_eq!(story.asks(&answered), Some("wrong-final-output"));
     assert_eq!(story.asks(&answered), None);
     assert_eq!(story.only().how, Some(Reaction::Retried));

@@ -98,7 +98,7 @@ impl Injected {
         let reply = match self.collect(bodies).await {
             Ok(reply) => reply,
             Err(ending) => {
-                self.chaos.course().missed(&self.order);
+                self.chaos.course().missed(&self.order, None);
                 return ending;
             }
         };
@@ -115,7 +115,7 @@ impl Injected {
                 self.send(&head, &reply, faulty, bodies).await
             }
             Err(why) => {
-                self.chaos.course().missed(&self.order);
+                self.chaos.course().missed(&self.order, Some(why));
                 let fault = self.order.trial.fault.id;
                 self.seen
                     .notes

@@ -290,7 +290,7 @@ fn the_report_for_people_is_a_table_with_what_ended_the_agent_below_each_fault()
         "fault                survived  killed  hung  unnoticed  not reached\n",
         "unknown-tool-near           ·       1     ·          ·            ·\n  killed at turn 1, ends with code 1: ModelBehaviorError: Tool ",
         "  expected: tells the model which tools there are, and goes on\n",
-        "  not reached (turn 1)  02-empty-final-output-1-1.jsonl\n",
+        "  not reached (turn 1): it does not fit turn 1: the reply does not end the run  02-empty-final-output-1-1.jsonl\n",
         "\n3 trials: 0 survived, 2 killed, 0 hung, 0 unnoticed, 1 not reached\n",
     ] {
         assert!(text.contains(words), "{words}\nis not in\n{text}");
@@ -365,6 +365,9 @@ fn a_turn_of_the_spec_that_no_conversation_comes_to_is_said_and_no_success() {
     );
     let lines = lines(&output);
     assert_eq!(lines.last().unwrap()["turns_not_reached"], json!(["9"]));
+    let missed = lines.iter().find(|line| line["outcome"] == "not-reached");
+    let why = &missed.unwrap()["why_not_reached"];
+    assert_eq!(why, "the conversation ended at turn 2");
 }
 
 #[test]
