@@ -368,7 +368,8 @@ impl ExchangeBoard {
     /// The footer of the exchange with the cursor.
     pub(super) fn status(&self) -> Option<SafeText> {
         let seen = self.seen_here()?;
-        let words = match (&seen.phase, seen.found.first(), seen.notes.last()) {
+        let worst = words::ranked(seen).into_iter().next();
+        let words = match (&seen.phase, worst, seen.notes.last()) {
             (ExchangePhase::Held(holding), _, _) => {
                 let what = match holding.is_request {
                     true => "the request is held",
@@ -388,7 +389,9 @@ impl ExchangeBoard {
             (ExchangePhase::Ended(_), ..) if self.decided(seen.id).is_some() => self.outcome(seen),
             (_, Some(found), _) => format!("{}  {}", found.rule, found.message),
             (_, _, Some(note)) => note.clone(),
-            (ExchangePhase::Ended(ending), ..) if words::is_trouble(ending) => {
+            (ExchangePhase::Ended(ending), ..)
+                if words::is_trouble(ending) || words::error_status(seen).is_some() =>
+            {
                 words::outcome(seen, None)
             }
             _ => return None,

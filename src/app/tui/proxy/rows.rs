@@ -257,7 +257,7 @@ impl Filtered for ExchangeSummary {
         FilterTerm::field(
             "state:streaming",
             Values::Names,
-            "is in this state: asking, streaming, passed, released, fixed (also again), cut",
+            "is in this state: asking, streaming, passed, error, released, fixed (also again), cut",
         ),
     ];
 

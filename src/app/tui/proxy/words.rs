@@ -1,8 +1,11 @@
 //! Exchanges in words: what one is doing, how it ended, times and counts. All of it holds text from outside.
 
-use retake_core::exchange::{ExchangeEnding, ExchangePhase, ExchangeSummary, Holding, Rewritten};
+use retake_core::exchange::{
+    ExchangeEnding, ExchangeFinding, ExchangePhase, ExchangeSummary, Holding, Rewritten,
+};
 use retake_core::session;
 use retake_core::session::takes::Author;
+use std::cmp::Reverse;
 
 /// What an exchange is doing, in few words; `now` in milliseconds since 1970.
 pub fn phase(seen: &ExchangeSummary, now: u64) -> String {
@@ -17,8 +20,26 @@ pub fn phase(seen: &ExchangeSummary, now: u64) -> String {
         ExchangePhase::Ended(ExchangeEnding::Passed) if seen.rewritten.again => {
             "fixed again".to_owned()
         }
-        ExchangePhase::Ended(ending) => ended(ending).to_owned(),
+        ExchangePhase::Ended(ending) => match error_status(seen) {
+            Some(status) => format!("error {status}"),
+            None => ended(ending).to_owned(),
+        },
     }
+}
+
+/// The status of an error that the provider answered with and the agent got.
+pub fn error_status(seen: &ExchangeSummary) -> Option<u16> {
+    let has_passed = seen.phase == ExchangePhase::Ended(ExchangeEnding::Passed);
+    seen.status.filter(|status| *status >= 400 && has_passed)
+}
+
+/// What was found: first what the exchange is held for, then the worst.
+pub fn ranked(seen: &ExchangeSummary) -> Vec<&ExchangeFinding> {
+    let why = seen.phase.hold().map_or("", |holding| &holding.why);
+    let held_for = why.split([' ', ':']).next().unwrap_or_default();
+    let mut found: Vec<_> = seen.found.iter().collect();
+    found.sort_by_key(|one| (one.rule != held_for, Reverse(one.severity)));
+    found
 }
 
 /// How an exchange is held, so short that the time that is left has room.
@@ -91,7 +112,10 @@ pub fn outcome(seen: &ExchangeSummary, decided: Option<&str>) -> String {
         ExchangePhase::Ended(ExchangeEnding::Passed) if seen.rewritten.again => {
             "fixed again: the provider got the request corrected as before".to_owned()
         }
-        ExchangePhase::Ended(ExchangeEnding::Passed) => "the agent got the reply".to_owned(),
+        ExchangePhase::Ended(ExchangeEnding::Passed) => match error_status(seen) {
+            Some(status) => format!("the agent got the provider's error {status}"),
+            None => "the agent got the reply".to_owned(),
+        },
         ExchangePhase::Ended(ExchangeEnding::Released { by }) if decided.is_none() => {
             format!("released unchanged by {by}")
         }

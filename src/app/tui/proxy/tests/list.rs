@@ -237,6 +237,65 @@ fn breakpoints_are_set_on_what_an_exchange_holds_and_hold_for_all() {
 }
 
 #[test]
+fn an_error_that_the_agent_got_is_no_success() {
+    let mut board = busy();
+    board.hear(vec![news(ExchangeSummary {
+        status: Some(502),
+        ..exchange(1, ExchangePhase::Ended(ExchangeEnding::Passed))
+    })]);
+    press(&mut board, "g f `state:error` enter");
+    for size in [(100, 14), (40, 10)] {
+        let shown = screen(&board, size);
+        assert!(shown.contains("▲ error 502"), "{shown}");
+        assert!(!shown.contains("passed"), "{shown}");
+    }
+    let shown = screen(&board, (100, 14));
+    assert!(shown.contains("the agent got the provider's error 502"));
+    assert!(shown.contains("▲ error 404"), "{shown}");
+}
+
+#[test]
+fn the_finding_that_holds_an_exchange_comes_first_and_the_others_are_counted() {
+    let found = |rule, severity| ExchangeFinding {
+        rule,
+        severity,
+        ..unknown_tool()
+    };
+    let mut board = board(30);
+    board.hear(vec![news(ExchangeSummary {
+        found: vec![
+            found("repeated-call", Severity::Warning),
+            found("orphan-output", Severity::Error),
+            unknown_tool(),
+        ],
+        ..held(1, None)
+    })]);
+    let row = |size| {
+        let shown = screen(&board, size);
+        let row = shown.lines().find(|line| line.contains("/v1/"));
+        row.unwrap_or_default().to_owned()
+    };
+    let narrow = row((60, 15));
+    assert!(narrow.contains("● unknown-t… +2"), "{narrow}");
+    let wide = row((220, 15));
+    assert!(
+        wide.contains("● unknown-tool  ● orphan-output  ▲ repeated-call "),
+        "{wide}"
+    );
+    let warnings = ["tool-error", "repeated-call"].map(|rule| found(rule, Severity::Warning));
+    board.hear(vec![news(ExchangeSummary {
+        found: [&warnings[..], &[unknown_tool()]].concat(),
+        ..exchange(1, ExchangePhase::Ended(ExchangeEnding::Passed))
+    })]);
+    let shown = screen(&board, (140, 15));
+    assert!(shown.contains("● unknown-tool +2"), "{shown}");
+    assert!(
+        shown.contains(" unknown-tool  serch_flights is not"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn quitting_asks_where_calls_are_held_or_the_agent_runs() {
     let mut board = busy();
     assert!(press(&mut board, "q").is_empty());

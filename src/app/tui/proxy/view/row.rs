@@ -97,7 +97,9 @@ impl ExchangeBoard {
             ExchangePhase::Ended(ExchangeEnding::Passed) if seen.rewritten.again => {
                 (theme.glyphs.ok, theme.ok)
             }
-            ExchangePhase::Ended(ExchangeEnding::Passed) => (theme.glyphs.ok, theme.dim),
+            ExchangePhase::Ended(ExchangeEnding::Passed) if words::error_status(seen).is_none() => {
+                (theme.glyphs.ok, theme.dim)
+            }
             ExchangePhase::Ended(ExchangeEnding::Mended) => (theme.glyphs.ok, theme.ok),
             ExchangePhase::Ended(ExchangeEnding::Released { .. }) => {
                 (theme.glyphs.info, theme.text)
@@ -115,32 +117,48 @@ impl ExchangeBoard {
     }
 }
 
-/// The rules that found something, each once, the worst first; without any why it ended, or the last note.
+/// The rules that found something, each once: first the one that holds, then the worst, and how many findings have
+/// no room. Without any, why it ended, or the last note.
 fn found(seen: &ExchangeSummary, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let ranked = words::ranked(seen);
     let mut rules: Vec<(&str, Severity)> = Vec::new();
-    for found in &seen.found {
+    for found in &ranked {
         if !rules.iter().any(|(rule, _)| *rule == found.rule) {
             rules.push((found.rule, found.severity));
         }
     }
     let mut spans = Vec::new();
     let mut room = width;
-    for (rule, severity) in rules {
-        let (glyph, style) = theme.severity(severity);
+    let mut named = 0;
+    for (rule, severity) in &rules {
+        let (glyph, style) = theme.severity(*severity);
         let gap = if spans.is_empty() { "" } else { "  " };
-        let needed = gap.len() + 2;
-        if room < needed + 4 {
+        // What has no room is counted.
+        let more = match ranked.len() - named {
+            1 => 0,
+            left => more(left - 1).len(),
+        };
+        let needed = gap.len() + 2 + more;
+        if room < needed + if named == 0 { 4 } else { rule.len() } {
             break;
         }
         let name = SafeText::single_line(rule, room - needed);
-        room -= needed + name.width();
+        room -= gap.len() + 2 + name.width();
+        named += 1;
         spans.push(Span::raw(gap));
         spans.push(Span::styled(format!("{glyph} "), style));
         spans.extend(theme.spans(&name, theme.text));
+    }
+    if named > 0 && ranked.len() > named {
+        spans.push(Span::styled(more(ranked.len() - named), theme.dim));
     }
     let label = words::why(&seen.phase).or(seen.notes.last().map(String::as_str));
     if let (true, Some(note)) = (spans.is_empty(), label) {
         return theme.spans(&SafeText::single_line(note, width), theme.dim);
     }
     spans
+}
+
+fn more(count: usize) -> String {
+    format!(" +{count}")
 }
