@@ -10,7 +10,7 @@ use crate::tui::filter::{self, Terms};
 use crate::tui::keymap::{Context, Direction};
 use crate::tui::list::ListCursor;
 use crate::tui::live::breakpoints::Stops;
-use crate::tui::prompt::Prompt;
+use crate::tui::prompt::{Prompt, search_prompt};
 use crate::tui::stack::{Layers, Screen};
 use retake_core::engine::Breakpoint;
 use retake_core::exchange::{ExchangeId, ExchangePhase, ExchangeSummary};
@@ -100,7 +100,7 @@ impl ExchangeBoard {
             layers: Layers::default(),
             effects: Vec::new(),
             notice: None,
-            find: Prompt::new("/", "smart case"),
+            find: search_prompt("/", "a text, or /expression/"),
             filter: Prompt::new(
                 "filter",
                 "held  error  rule:  tool:  model:  status:  !not  ~fuzzy",
@@ -340,7 +340,7 @@ impl ExchangeBoard {
     }
 
     pub(super) fn look_for(&mut self, text: &str) {
-        match Needle::new(text) {
+        match Needle::parse(text) {
             Ok(needle) => {
                 self.needle = Some(needle);
                 self.next_hit(Direction::Forward);

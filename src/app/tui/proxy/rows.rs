@@ -307,7 +307,7 @@ fn column_of(seen: &ExchangeSummary, column: &str) -> String {
 
 /// Whether an exchange holds a text.
 pub fn holds(needle: &Needle, seen: &ExchangeSummary) -> bool {
-    needle.find(line(seen).as_bytes(), 0).is_some()
+    !needle.ranges_in(&line(seen)).is_empty()
 }
 
 /// What an exchange says, in one line.

@@ -141,6 +141,14 @@ fn findings_texts_and_filters_lead_to_exchanges() {
     assert_eq!(board.here(), Some(ExchangeId(7)));
     press(&mut board, "n");
     assert_eq!(board.here(), Some(ExchangeId(7)), "the only hit");
+    press(&mut board, "/ `/anthropic-node \\d+/` enter");
+    assert_eq!(board.here(), Some(ExchangeId(5)));
+    press(&mut board, "/ `/(/`");
+    assert!(
+        screen(&board, (100, 14)).contains("at character"),
+        "while it is typed"
+    );
+    press(&mut board, "esc");
     let shown = |board: &mut ExchangeBoard, filter: &str| {
         press(board, &format!("f ^u `{filter}` enter g"));
         let mut ids = Vec::new();
