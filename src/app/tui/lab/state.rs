@@ -54,7 +54,12 @@ impl Lab {
         for own in subject.memory.own(subject.rule) {
             form.add(own.clone());
         }
-        form.cursor.set(0);
+        // Nothing can be measured before a model is named: its field is the first after the wordings.
+        let names_model = !form.value(Field::Models).trim().is_empty();
+        form.cursor.set(match names_model {
+            true => 0,
+            false => form.wordings.len(),
+        });
         Self {
             form,
             subject,

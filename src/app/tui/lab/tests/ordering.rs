@@ -32,6 +32,19 @@ fn the_lab_opens_on_a_finding_with_every_wording_in() {
 }
 
 #[test]
+fn the_field_of_the_model_has_the_cursor_where_none_is_named() {
+    let wordings = Wordings::default();
+    let subject = subject();
+    let models = read_models("", subject.dialect, &wordings);
+    let mut lab = Lab::new(subject, String::new(), models, 1);
+    let wishes = press(&mut lab, "e `gpt-5.2` enter");
+    assert!(
+        matches!(&wishes[..], [Effect::ReadModels(written)] if written == "gpt-5.2"),
+        "{wishes:?}"
+    );
+}
+
+#[test]
 fn on_the_output_of_an_unknown_tool_the_lab_is_about_the_call() {
     let failed = UNKNOWN_TOOL.replace("Tool not found.", "Tool 'serch_flights' not found.");
     let of_call = subject_after(&failed, &["]", "W"]);
