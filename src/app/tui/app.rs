@@ -191,8 +191,13 @@ impl App {
     /// to lose, and asks then. False where the program goes on.
     fn quit(&mut self) -> bool {
         let has_list = self.layers.of::<Watching>().next().is_some();
-        let is_recording = self.layers.top::<Debugger>();
-        if has_list && is_recording.is_some_and(|it| it.state.exchange.is_none()) {
+        let over_list = self.layers.top::<Debugger>();
+        // What is held was asked about there.
+        let is_asked = |debugger: &Debugger| {
+            let open = debugger.state.exchange.as_ref();
+            open.is_some_and(|open| open.holding().is_some() || open.others > 0)
+        };
+        if has_list && over_list.is_some_and(|debugger| !is_asked(debugger)) {
             self.leave_layer();
             let watching = self.layers.top_mut::<Watching>();
             self.effects
@@ -211,16 +216,16 @@ impl App {
         !has_lab
     }
 
-    /// Closes the screen on top; false where nothing lies below it.
-    fn close(&mut self) -> bool {
-        self.leave_layer();
-        // What was decided while the lab had the screen has its list back.
-        self.collect();
     /// Notes which takes are kept with a file that is left.
     fn remember_takes(&self, debugger: &Debugger) {
         lock(&self.request.kept).extend(debugger.kept_takes());
     }
 
+    /// Closes the screen on top; false where nothing lies below it.
+    fn close(&mut self) -> bool {
+        self.leave_layer();
+        // What was decided while the lab had the screen has its list back.
+        self.collect();
         self.renew();
         !self.layers.is_empty()
     }
@@ -349,12 +354,12 @@ impl Face {
             .if_left(move |app, debugger| {
                 let lists = app.layers.of::<Watching>().filter(|_| is_exchange);
                 lists.for_each(|watching| watching.closed(&debugger.state));
+                app.remember_takes(&debugger);
                 drop_elsewhere(debugger);
             })
             .over(&mut self.app);
         Ok(())
     }
-                app.remember_takes(&debugger);
 
     async fn run(mut self, mut received: UnboundedReceiver<News>) -> io::Result<Left> {
         let mut events = None;
@@ -404,14 +409,14 @@ impl Face {
             }
             while let Some(effect) = self.app.effects.pop_front() {
                 if let Some(left) = self.perform(effect, &mut events)? {
+                    if let Some(debugger) = self.app.layers.top::<Debugger>() {
+                        self.app.remember_takes(debugger);
+                    }
                     return Ok(left);
                 }
             }
             self.draw()?;
         }
-                    if let Some(debugger) = self.app.layers.top::<Debugger>() {
-                        self.app.remember_takes(debugger);
-                    }
     }
 
     /// Stops the runs as `q` does: their open calls are closed, so that the journal says what may have happened. A

@@ -179,6 +179,11 @@ pub trait Watch: Send + Sync + 'static {
     fn turned_away(&self, turned: TurnedAway) {
         drop(turned);
     }
+    /// What each connection of a client keeps for as long as it lasts: whoever else keeps it can count them.
+    fn connected(&self) -> Arc<()> {
+        Arc::default()
+    }
+
 
     /// A client spoke TLS to this listener, which speaks plain HTTP.
     fn spoke_tls(&self, client: SocketAddr) {

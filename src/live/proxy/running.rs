@@ -151,6 +151,11 @@ impl Proxy {
         &self.journal
     }
 
+    /// How many connections of clients are open.
+    pub fn clients(&self) -> usize {
+        Arc::strong_count(&self.state.connected).saturating_sub(1)
+    }
+
     /// Does what the operator wants.
     pub fn command(&self, command: &ProxyCommand) {
         self.state.command(command);

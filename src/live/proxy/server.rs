@@ -56,6 +56,11 @@ pub(crate) trait Handler: Send + Sync + 'static {
 
     /// A client spoke TLS to this listener, which speaks plain HTTP.
     fn spoke_tls(&self, _: SocketAddr) {}
+
+    /// What each connection keeps for as long as it lasts.
+    fn connected(&self) -> Arc<()> {
+        Arc::default()
+    }
 }
 
 /// One connection, and what its requests share.
@@ -106,6 +111,7 @@ async fn converse(
         return; // files have run out; the client sees a closed connection
     };
     slot.take(contact.clone());
+    let connected = handler.connected();
     let connection = Arc::new(ClientConnection {
         client,
         contact,
@@ -133,7 +139,7 @@ async fn converse(
         handler.spoke_tls(client);
     }
     connection.end(is_over, &spare).await;
-    drop(slot);
+    drop((slot, connected));
 }
 
 impl ClientConnection {
@@ -228,6 +234,10 @@ impl<W: Watch> Handler for Place<W> {
 
     fn spoke_tls(&self, client: SocketAddr) {
         self.watch.spoke_tls(client);
+    }
+
+    fn connected(&self) -> Arc<()> {
+        self.watch.connected()
     }
 }
 

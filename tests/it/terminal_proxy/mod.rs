@@ -132,8 +132,14 @@ impl Desk {
         self.sees("Exchanges");
         self.lacks("● held");
         self.press('q');
-        self.sees("Quit?");
-        self.press('y');
+        // The list asks where it has just come back.
+        let asked = self
+            .terminal
+            .wait_until(|screen| screen.contains("Quit?") || !screen.alternate_screen());
+        asked.unwrap();
+        if self.terminal.screen().contains("Quit?") {
+            self.press('y');
+        }
         assert!(self.terminal.wait_exit().unwrap().success());
     }
 }

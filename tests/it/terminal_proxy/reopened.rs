@@ -2,6 +2,7 @@
 
 use super::{BROKEN, Desk, spawn};
 use retake_core::session::Dialect;
+use std::net::TcpStream;
 use termlens::Key;
 
 const OTHER: &str = "Another flight, please.";
@@ -43,9 +44,13 @@ fn the_list_shows_totals_and_timeline_of_what_is_recorded_so_far() {
     desk.sees("held for a decision");
     desk.terminal.send(Key::Esc);
     desk.lacks("Timeline");
-    // Agents would lose their model: from here, too, that is asked.
+    // An agent would lose its model: from here, too, that is asked.
+    let idle = TcpStream::connect(("127.0.0.1", desk.port)).unwrap();
+    desk.press('Z');
+    desk.sees("Timeline");
     desk.press('Q');
-    desk.sees("Quit?");
+    desk.sees("1 client is connected");
+    drop(idle);
     desk.press('n');
     desk.sees("Exchanges 2");
     desk.quit();

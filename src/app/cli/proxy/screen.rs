@@ -34,6 +34,10 @@ impl Exchanges for Seen {
         self.proxy.command(&command);
     }
 
+    fn clients(&self) -> usize {
+        self.proxy.clients()
+    }
+
     fn seat(&self, id: ExchangeId) -> Option<(PathBuf, Seated)> {
         let (sender, events) = channel();
         let wake = Arc::new(move || {

@@ -33,6 +33,8 @@ pub(super) fn push_event<T>(events: &mut VecDeque<T>, event: T) {
 }
 /// Of how many exchanges it is remembered what was decided, and where their journals are.
 const REMEMBERED: usize = 1000;
+/// For how many milliseconds the list counts as just come back.
+const SETTLES: u64 = 3000;
 /// How many bytes of a line are kept.
 const LINE: usize = 4000;
 
@@ -81,6 +83,10 @@ pub struct ExchangeBoard {
     /// What was decided last, in words.
     decided: BTreeMap<ExchangeId, String>,
     journals: BTreeMap<ExchangeId, PathBuf>,
+    /// How many clients are connected.
+    pub(super) clients: usize,
+    /// When the list came back without a key.
+    came_back: Option<u64>,
     /// What time it is, in milliseconds since 1970.
     pub(super) now: u64,
 }
@@ -110,6 +116,8 @@ impl ExchangeBoard {
             needle: None,
             decided: BTreeMap::new(),
             journals: BTreeMap::new(),
+            clients: 0,
+            came_back: None,
             now: 0,
         }
     }
@@ -117,6 +125,17 @@ impl ExchangeBoard {
     /// Says what time it is, in milliseconds since 1970.
     pub fn set_now(&mut self, now: u64) {
         self.now = now;
+    }
+
+    /// The list has the screen again, and no key brought it back.
+    pub fn come_back(&mut self) {
+        self.came_back = Some(self.now);
+    }
+
+    /// Whether that was a moment ago: what is pressed now may be meant for what lay over it.
+    pub(super) fn has_just_come_back(&self) -> bool {
+        let since = self.came_back.map(|at| self.now.saturating_sub(at));
+        since.is_some_and(|since| since < SETTLES)
     }
 
     /// Whether something on the screen changes as time goes by.

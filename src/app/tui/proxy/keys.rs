@@ -243,10 +243,14 @@ impl ExchangeBoard {
     /// itself when an exchange is decided, and what led back to it a moment ago must not end it.
     pub(super) fn ask_to_leave(&mut self) {
         let totals = self.rows.totals();
-        let lost = match (totals.held, self.is_child_running()) {
-            (0, false) if totals.all == 0 => return self.effects.push(Effect::Quit),
-            (0, false) => words::IN_USE.to_owned(),
-            (0, true) => format!("{} and would be stopped", self.child_words()),
+        let lost = match (totals.held, totals.open) {
+            (0, _) if self.is_child_running() => {
+                format!("{} and would be stopped", self.child_words())
+            }
+            (0, 0) if self.clients > 0 => words::connected(self.clients),
+            (0, 0) if self.has_just_come_back() => "the list has just come back".to_owned(),
+            (0, 0) => return self.effects.push(Effect::Quit),
+            (0, open) => words::open(open),
             (held, _) => words::held(held),
         };
         let question = Confirmation::new("quit", &lost, "Quit?");

@@ -37,6 +37,9 @@ pub trait Exchanges: Send + Sync {
     /// Does what the operator wants; what comes of it is news.
     fn obey(&self, command: ProxyCommand);
 
+    /// How many connections of clients are open.
+    fn clients(&self) -> usize;
+
     /// Takes a held exchange over: its journal, and who drives it. `None` where it is not held, or
     /// is taken over already.
     fn seat(&self, id: ExchangeId) -> Option<(PathBuf, Seated)>;

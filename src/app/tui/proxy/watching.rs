@@ -103,6 +103,7 @@ impl Watching {
 
     /// The operator wants to quit from what lay over the list.
     pub(in crate::tui) fn quit(&mut self) -> Vec<Effect> {
+        self.board.clients = self.proxy.clients();
         self.board.ask_to_leave();
         std::mem::take(&mut self.board.effects)
     }
@@ -111,6 +112,7 @@ impl Watching {
     pub(in crate::tui) fn tell_outcome(&mut self, seen: &ExchangeSummary) {
         let words = self.board.outcome(seen);
         self.board.tell(words);
+        self.board.come_back();
     }
 
     /// Opens an exchange: one that is held to be decided, any other to be read.
@@ -173,6 +175,8 @@ impl<A: Perform> Layer<A> for Watching {
     type Output = ();
 
     fn handle(&mut self, input: Input<'_>, app: &mut A) -> Step {
+        self.board.set_now(wall_clock());
+        self.board.clients = self.proxy.clients();
         let effects = match input {
             Input::Key(key) => self.board.key(key),
             Input::Mouse(event) => self.board.mouse(event),

@@ -216,7 +216,21 @@ pub fn held(count: usize) -> String {
     }
 }
 
-pub const IN_USE: &str = "Agents are using this proxy and will lose their model.";
+/// That leaving ends exchanges that are under way.
+pub fn open(count: usize) -> String {
+    match count {
+        1 => "1 exchange is in progress and would be cut off".to_owned(),
+        _ => format!("{count} exchanges are in progress and would be cut off"),
+    }
+}
+
+/// That leaving takes the model from clients that are connected.
+pub fn connected(count: usize) -> String {
+    match count {
+        1 => "1 client is connected and would lose its model".to_owned(),
+        _ => format!("{count} clients are connected and would lose their model"),
+    }
+}
 
 /// The time of the day in UTC: `02:46:31`.
 pub fn time(at_ms: u64) -> String {

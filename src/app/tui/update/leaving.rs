@@ -18,7 +18,8 @@ pub(super) fn ask_to_leave(state: &mut State, command: Command) {
     let is_busy = state.live.is_busy() && state.live.leaving.is_none() && !is_of_proxy;
     let lost = match takes.in_memory {
         _ if held > 0 => crate::tui::proxy::words::held(held),
-        _ if is_of_proxy && command == Command::Quit => crate::tui::proxy::words::IN_USE.to_owned(),
+        // The list asks about what else would be lost.
+        0 if is_of_proxy && command == Command::Quit => return leave(state, command),
         0 if is_busy => "the run is active and will be stopped".to_owned(),
         0 => return leave(state, command),
         1 => "1 take is only in memory and will be lost".to_owned(),

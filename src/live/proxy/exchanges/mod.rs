@@ -293,6 +293,10 @@ async fn judged(
 ) -> ExchangeVerdict {
     let judge = state.judge.clone();
     let judged = if request.is_small(0) {
+    fn connected(&self) -> Arc<()> {
+        self.state.connected.clone()
+    }
+
         shielded(|| judge.request(&request, &secrets))
     } else {
         let judged = tokio::task::spawn_blocking(move || judge.request(&request, &secrets));

@@ -33,7 +33,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedSender};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -54,6 +54,8 @@ pub(crate) struct ProxyState {
     intercepts: AtomicBool,
     next: AtomicU32,
     under_way: Mutex<HashMap<ExchangeId, ActiveExchange>>,
+    /// Each connection of a client keeps one.
+    pub(crate) connected: Arc<()>,
     recent: Mutex<Recent>,
     pub(crate) late: Late,
 }
@@ -153,6 +155,7 @@ impl ProxyState {
             intercepts: AtomicBool::new(options.intercepts),
             next: AtomicU32::new(1),
             under_way: Mutex::default(),
+            connected: Arc::default(),
             recent: Mutex::default(),
         })
     }

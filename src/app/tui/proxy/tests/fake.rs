@@ -13,6 +13,7 @@ use retake_live::wordings::Wordings;
 use retake_live::{Input, TakeStore};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
@@ -23,6 +24,8 @@ pub(super) struct Fake {
     pub(super) commands: Mutex<Vec<ProxyCommand>>,
     /// What can be taken over.
     pub(super) seat: Mutex<Option<(PathBuf, Seated)>>,
+    /// How many clients are connected.
+    pub(super) clients: AtomicUsize,
     /// A recording of what is over.
     pub(super) recording: Option<PathBuf>,
 }
@@ -30,6 +33,10 @@ pub(super) struct Fake {
 impl Exchanges for Fake {
     fn obey(&self, command: ProxyCommand) {
         self.commands.lock().unwrap().push(command);
+    }
+
+    fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
     }
 
     fn seat(&self, _: ExchangeId) -> Option<(PathBuf, Seated)> {

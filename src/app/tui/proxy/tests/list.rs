@@ -304,6 +304,24 @@ fn the_finding_that_holds_an_exchange_comes_first_and_the_others_are_counted() {
 }
 
 #[test]
+fn quitting_asks_only_where_something_would_be_lost() {
+    let mut board = board(30);
+    let ended = ExchangePhase::Ended(ExchangeEnding::Passed);
+    board.hear(vec![news(exchange(1, ended))]);
+    assert_asks(press(&mut board, "q"), &[Effect::Quit]);
+    board.clients = 2;
+    assert!(press(&mut board, "q").is_empty());
+    let shown = screen(&board, (100, 14));
+    assert!(shown.contains("2 clients are connected and would lose their model"));
+    press(&mut board, "n");
+    board.clients = 0;
+    board.hear(vec![news(exchange(2, ExchangePhase::Replying))]);
+    assert!(press(&mut board, "q").is_empty());
+    let shown = screen(&board, (100, 14));
+    assert!(shown.contains("1 exchange is in progress and would be cut off"));
+}
+
+#[test]
 fn quitting_asks_where_calls_are_held_or_the_agent_runs() {
     let mut board = busy();
     assert!(press(&mut board, "q").is_empty());
