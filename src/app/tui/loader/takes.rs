@@ -5,7 +5,7 @@ pub(super) mod bench;
 mod carry;
 pub(super) mod checking;
 mod commands;
-mod comparing;
+pub(in crate::tui) mod comparing;
 pub mod conductor;
 mod live;
 pub(in crate::tui) mod saving;

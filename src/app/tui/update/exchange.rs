@@ -3,6 +3,7 @@
 
 use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap::Command;
+use crate::tui::loader::takes::comparing::{all, compare_items};
 use crate::tui::recovery::forms::{Confirmation, WordsForm};
 use crate::tui::recovery::wording::WordingEditor;
 use crate::tui::stack::{Layers, Screen as _};
@@ -14,6 +15,9 @@ use retake_core::exchange::ExchangeSummary;
 use retake_core::session::{Item, Kind, Session};
 use retake_live::proxy;
 use std::sync::Arc;
+
+/// Why there are no two sides of a conversation.
+const UNCHANGED: &str = "nothing was changed: the agent and the provider see the same";
 
 /// The notice once nobody waits for a decision any more.
 const GONE: &str = "the client is gone: nothing left to decide; q closes, w saves";
@@ -97,7 +101,10 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
     let Some(open) = &mut state.exchange else {
         match command {
             Command::Views if state.is_of_proxy() => sides(state),
-            Command::Views | Command::Intercept => state.say("only retake proxy intercepts"),
+            Command::BothViews if state.is_of_proxy() => both_views(state),
+            Command::Views | Command::BothViews | Command::Intercept => {
+                state.say("only retake proxy intercepts")
+            }
             _ => return false,
         }
         return true;
@@ -120,6 +127,7 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
             state.effects.push(Effect::Proxy(command));
         }
         Command::Views => views(state),
+        Command::BothViews => both_views(state),
         Command::Abort if open.is_seat => cut(state),
         Command::Continue if open.is_seat && !state.live.is_on() => {
             state.say("this exchange belongs to the proxy: q goes back to the list")
@@ -236,7 +244,7 @@ pub(super) fn go_to_asked(state: &mut State) {
 /// of each.
 fn sides(state: &mut State) {
     let Some(side) = state.other_side() else {
-        return state.say("nothing was changed: the agent and the provider see the same");
+        return state.say(UNCHANGED);
     };
     let sessions = state.document.clone();
     let sessions = sessions.as_ref().map(|it| &it.recording.sessions);
@@ -247,9 +255,39 @@ fn sides(state: &mut State) {
     state.go_to(item);
     let is_agents = state.session().is_none_or(|session| session.active);
     state.say(match is_agents {
-        true => "what the agent sent and got: v shows what the provider got and answered",
-        false => "what the provider got and answered: v shows what the agent sent and got",
+        true => "what the agent sent and got: v shows the provider's side, V both",
+        false => "what the provider got and answered: v shows the agent's side, V both",
     });
+}
+
+/// Shows what the agent sees beside what the provider sees, item by item.
+fn both_views(state: &mut State) {
+    let Some(document) = state.document.clone() else {
+        return;
+    };
+    let seat = state.exchange.as_ref().filter(|open| open.is_seat);
+    let (agent, provider) = match (seat, state.other_side()) {
+        (Some(_), _) => (state.session, state.session),
+        (None, None) => return state.say(UNCHANGED),
+        (None, Some(side)) if state.session().is_none_or(|it| it.active) => (state.session, side),
+        (None, Some(side)) => (side, state.session),
+    };
+    let [Some(agent), Some(provider)] = [agent, provider].map(|it| document.session(it)) else {
+        return;
+    };
+    let agents = match seat {
+        Some(open) if open.sent.is_none() => return state.say("not read yet: try again"),
+        Some(open) => {
+            let is_decided = matches!(state.live.phase, engine::Phase::Ended(_));
+            open.agents_items(agent, is_decided)
+        }
+        None => all(agent),
+    };
+    let sides = [(agent, &agents[..]), (provider, &all(provider)[..])];
+    match compare_items(["the agent sees", "the provider sees"], sides) {
+        Ok(comparison) => state.open(comparison, |_, _, ()| ()),
+        Err(error) => state.say(error.to_string()),
+    }
 }
 
 /// The first item of `after` that is not the same in `before`, or the last one.

@@ -6,7 +6,9 @@ use crate::tui::recovery::comparison::{Comparison, ItemText, TakeSide};
 use crate::tui::state::document::{Document, Place};
 use retake_core::actions::with_open_arguments;
 use retake_core::session::takes::TakeId;
-use retake_core::session::{Dialect, HistoryChange, Rope, Session, compare, hash};
+use retake_core::session::{
+    Dialect, HistoryChange, Rope, Session, SourceError, compare, hash, index_number,
+};
 use retake_live::{Recording, TakeError, TakeStore};
 use std::sync::Arc;
 
@@ -47,28 +49,38 @@ impl Work {
                 .unwrap_or_else(empty)
         };
         let (one, other) = (of(&left_recording), of(&right_recording));
-        let digests = [digests(&one)?, digests(&other)?];
-        let read = |which: TakeSide, index: usize| {
-            let session = match which {
-                TakeSide::Left => &one,
-                TakeSide::Right => &other,
-            };
-            item_text(session, index)
-        };
         let names = [left, right].map(|id| named(bench, id));
-        Ok(Comparison::new(
-            [&names[0], &names[1]],
-            [&digests[0], &digests[1]],
-            read,
-        ))
+        let sides = [(&one, &all(&one)[..]), (&other, &all(&other)[..])];
+        Ok(compare_items([&names[0], &names[1]], sides)?)
     }
 }
 
+/// The numbers of all items of a session.
+pub(in crate::tui) fn all(session: &Session) -> Vec<u32> {
+    (0..session.items.len()).map(index_number).collect()
+}
+
+/// Compares items of two sessions, each by their numbers.
+pub(in crate::tui) fn compare_items(
+    names: [&str; 2],
+    sides: [(&Session, &[u32]); 2],
+) -> Result<Comparison, SourceError> {
+    let [left, right] = sides.map(digests);
+    Ok(Comparison::new(names, [&left?, &right?], |which, index| {
+        let (session, items) = sides[match which {
+            TakeSide::Left => 0,
+            TakeSide::Right => 1,
+        }];
+        item_text(session, items[index] as usize)
+    }))
+}
+
 /// Digests of items that are the same wherever an item is.
-fn digests(session: &Session) -> Result<Vec<u64>, TakeError> {
+fn digests((session, items): (&Session, &[u32])) -> Result<Vec<u64>, SourceError> {
     let mut bytes = Vec::new();
-    let digests = session.items.iter().map(|item| {
-        session.source.read_into(item.span, &mut bytes)?;
+    let digests = items.iter().map(|item| {
+        let span = session.items[*item as usize].span;
+        session.source.read_into(span, &mut bytes)?;
         Ok(hash(&bytes))
     });
     digests.collect()

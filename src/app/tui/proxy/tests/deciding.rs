@@ -413,6 +413,17 @@ fn what_was_fixed_shows_what_the_agent_sent_and_what_the_provider_got() {
         .sees("as the provider got it")
         .misses("as the agent sent it");
     desk.press("v").sees("as the agent sent it");
+    // Beside each other, on the side that is shown as on the other.
+    for keys in ["V", "esc v V"] {
+        desk.press(keys).sees("the agent sees");
+        let shown = desk.screen();
+        let is_beside = |line: &str| {
+            let [agent, provider] = ["as the agent sent it", "as the provider got it"];
+            line.find(agent)
+                .is_some_and(|at| line[at..].contains(provider))
+        };
+        assert!(shown.lines().any(is_beside), "{shown}");
+    }
 }
 
 #[test]
