@@ -272,6 +272,10 @@ impl Watch for UpstreamWatcher {
             .notice(format!("{client}: {method} {path} was turned away: {why}"));
     }
 
+    fn connected(&self) -> Arc<()> {
+        self.state.connected.clone()
+    }
+
     fn spoke_tls(&self, client: std::net::SocketAddr) {
         self.state.notice(format!(
             "{client} speaks TLS to this listener: its base URL has to begin with http://"
@@ -293,10 +297,6 @@ async fn judged(
 ) -> ExchangeVerdict {
     let judge = state.judge.clone();
     let judged = if request.is_small(0) {
-    fn connected(&self) -> Arc<()> {
-        self.state.connected.clone()
-    }
-
         shielded(|| judge.request(&request, &secrets))
     } else {
         let judged = tokio::task::spawn_blocking(move || judge.request(&request, &secrets));
