@@ -240,7 +240,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             refusal.to_string(),
-            "tools of this turn ran already, and may run again: pay (item 2)"
+            "these tools ran already: pay (item 2); they may run again"
         );
         assert!(refusal.is_question());
         let confirmed = ActionInput {
