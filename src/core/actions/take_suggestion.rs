@@ -164,7 +164,7 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"to": {"type": "string"}}});
         let fixture = fixture(&history(&[USER, CALL]))
             .tools(json!([{"name": "search_flights", "parameters": schema}]));
-        let refusal = fixture.apply("unknown-tool", "take-suggestion", &ActionInput::default());
+        let refusal = fixture.act(1, "take-suggestion", &ActionInput::default());
         assert!(refusal.is_err_and(|refusal| refusal.to_string().contains("/to")));
     }
 

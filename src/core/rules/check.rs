@@ -215,7 +215,7 @@ impl Run<'_> {
 
     /// The body of an item; of an output only its beginning. `None` where the bytes cannot be read or are not JSON,
     /// which the reader has reported.
-    fn body(&self, index: usize) -> Option<Body> {
+    pub(super) fn body(&self, index: usize) -> Option<Body> {
         self.body_up_to(index, OUTPUT_HEAD)
     }
 

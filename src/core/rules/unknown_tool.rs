@@ -1,5 +1,6 @@
 //! unknown-tool: a call names a tool that was not offered.
 
+use super::invalid_arguments::violations_of;
 use super::{Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, OfferedTools};
 use crate::session::{Family, Flags, Item, Kind, NameId, Tool, ToolKind};
@@ -75,7 +76,10 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
             }
         };
         let ran = run.answer(index).is_some_and(|(_, reports)| !reports);
-        let has_suggestion = !nearest.is_empty();
+        let has_suggestion = nearest
+            .split(", ")
+            .next()
+            .is_some_and(|nearest| !nearest.is_empty() && fits(run, &offered, index, nearest));
         let finding = Finding::new(&RULE, index)
             .fact("tool", name)
             .fact("nearest", nearest)
@@ -92,6 +96,17 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
                 .of_call(run.session),
         );
     }
+}
+
+/// Whether a tool takes the arguments of a call, as far as that can be checked.
+fn fits(run: &Run<'_>, offered: &OfferedTools<'_>, index: usize, name: &str) -> bool {
+    let Some(Ok(validator)) = offered.validator_of(name) else {
+        return true;
+    };
+    let arguments = run.body(index);
+    let arguments = arguments.as_ref().and_then(|body| body.arguments.json());
+    let value = arguments.and_then(|text| serde_json::from_str(text).ok());
+    value.is_none_or(|value| violations_of(validator, &value).is_empty())
 }
 
 /// Whether the tool of a call is offered.
@@ -197,6 +212,21 @@ mod tests {
         );
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.offers[0].action, "take-suggestion");
+    }
+
+    #[test]
+    fn a_near_tool_that_does_not_take_the_arguments_is_named_and_not_suggested() {
+        let call = |arguments: &str| {
+            let call = json!([{"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function",
+                "function": {"name": "serch_flights", "arguments": arguments}}]}]);
+            let tool = json!([{"name": "search_flights", "parameters": {"type": "object",
+                "properties": {"to": {"type": "string"}}, "required": ["to"]}}]);
+            fixture(&call.to_string()).tools(tool).finding(&RULE)
+        };
+        let (fits, breaks) = (call(r#"{"to":"Rome"}"#), call(r#"{"to":7}"#));
+        assert_eq!(fits.offers[0].action, "take-suggestion");
+        assert_eq!(breaks.offers[0].action, "inject-error");
+        assert_eq!(breaks.get("nearest"), Some("search_flights"));
     }
 
     #[test]
