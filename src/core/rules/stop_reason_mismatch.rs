@@ -16,7 +16,8 @@ pub(crate) static RULE: Rule = Rule {
     page: RulePage {
         what: "A reply that ended with `end_turn` although it holds a call; one that ended for a call \
             (`tool_use`, `tool_calls`) and holds none; a call without arguments in a reply that cost far more \
-            tokens than it shows.",
+            tokens than it shows; a stream that ended after its stop reason, without its end mark (`[DONE]`, \
+            `message_stop`).",
         why: "Agents go by the stop reason: a call beside `end_turn` is never run, and a `tool_use` without a \
             call makes them wait or raise. It is how a gateway loses calls when it translates a stream.",
         example: "content: one tool_use with input {}, stop_reason: end_turn, output_tokens: 126.",
@@ -32,6 +33,15 @@ pub(crate) static RULE: Rule = Rule {
 
 /// What a call costs beside its arguments, in tokens: its name, its id and the words around it, generously.
 const TOKENS_OF_CALL: u64 = 50;
+/// The stop reasons of a reply that is complete.
+const COMPLETE: &[&str] = &[
+    "stop",
+    "end_turn",
+    "stop_sequence",
+    "tool_use",
+    "tool_calls",
+    "function_call",
+];
 /// What any reply may cost beside what it shows.
 const TOKENS_OF_REPLY: u64 = 60;
 
@@ -77,7 +87,16 @@ fn contradiction(stop: &TurnStop, items: &[Item]) -> Option<(Option<usize>, Stri
             Kind::Call | Kind::HostedCall | Kind::ApprovalRequest
         )
     };
+    let is_unmarked = items
+        .last()
+        .is_some_and(|last| last.flags.has(Flags::INCOMPLETE));
     match &*stop.reason {
+        reason if is_unmarked && COMPLETE.contains(&reason) => {
+            let fault = format!(
+                "the stream ended without its end mark, after the reply was complete ({reason})"
+            );
+            Some((None, fault))
+        }
         reason @ ("tool_use" | "tool_calls" | "function_call") if !items.iter().any(is_call) => {
             let fault = format!("the reply ended for a call ({reason}), and there is none in it");
             Some((None, fault))
@@ -214,6 +233,30 @@ mod tests {
         anthropic("tool_use", 30, json!([{"type": "text", "text": "hm"}])).expect(&RULE, &["#1"]);
         chat("tool_calls", json!({"role": "assistant", "content": "hm"})).expect(&RULE, &["#2"]);
         anthropic("end_turn", 30, json!([{"type": "text", "text": "hm"}])).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn a_stream_that_is_complete_and_lacks_its_end_mark() {
+        let events = r#"event: message_start
+data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":9,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"hm"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":8}}
+
+"#;
+        assert_eq!(
+            fixture(events).finding(&RULE).message(),
+            "the stream ended without its end mark, after the reply was complete (end_turn)"
+        );
+        let marked =
+            format!("{events}event: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n");
+        fixture(&marked).expect(&RULE, &[]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The program itself: `retake proxy --headless`.
 
-use super::speech::{Agent, BAD, DIALECTS, THEN, body, http, turn};
+use super::speech::{Agent, BAD, DIALECTS, THEN, body, events, http, stream_head, turn};
 use super::stage::{PATIENCE, upstream};
 use crate::proxy_wire::client::Client;
-use crate::proxy_wire::fake::{Fake, ok};
+use crate::proxy_wire::fake::{Fake, chunk, ok};
 use retake_core::session::Dialect;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -271,6 +271,31 @@ fn without_a_policy_it_only_watches() {
         text.contains("unknown-tool") && text.contains("\"how\":\"passed\""),
         "{text}"
     );
+}
+
+#[test]
+fn a_stream_without_its_end_mark_is_noted_also_by_who_only_watches() {
+    for dialect in [Dialect::Chat, Dialect::Anthropic] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sent = events(dialect, &turn("1", "Hello.", &[]));
+        let count = sent.len();
+        sent.retain(|event| {
+            let event = String::from_utf8_lossy(event);
+            !event.contains("[DONE]") && !event.contains("message_stop")
+        });
+        assert!(sent.len() < count);
+        let mut reply = stream_head(dialect).into_bytes();
+        reply.extend(sent.iter().flat_map(|event| chunk(event)));
+        reply.extend(b"0\r\n\r\n");
+        let upstream = upstream(vec![reply]);
+        let proxy = Running::start(folder.path(), &upstream, &[]);
+        proxy.ask(&Agent::new((dialect, true))).receive(PATIENCE);
+        let (_, lines) = proxy.ended();
+        let text = lines.concat();
+        let words = "the stream ended without its end mark; the reply is complete";
+        let sent = String::from_utf8_lossy(&sent.concat()).into_owned();
+        assert!(text.contains(words), "{text}\n{sent}");
+    }
 }
 
 #[test]

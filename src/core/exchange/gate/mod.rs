@@ -434,7 +434,7 @@ impl Calls {
 // How a stream ended.
 
 /// How a stream ended, as far as its bytes tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamEnd {
     /// With its end mark.
     Whole,
@@ -449,6 +449,7 @@ pub enum StreamEnd {
     /// It is not a stream of events: a page of HTML, a JSON document.
     Foreign,
     /// It was too long to be looked at to its end.
+    #[default]
     Unseen,
 }
 

@@ -7,6 +7,7 @@ use crate::proxy::decode::decode;
 use crate::proxy::judge::{ExchangeVerdict, RequestReading, shielded};
 use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{RecordedBody, RecordedExchange, assemble, looks_streamed};
+use retake_core::exchange::gate::StreamEnd;
 use retake_core::exchange::{ExchangeFinding, ExchangeSummary};
 use std::sync::Arc;
 
@@ -92,11 +93,14 @@ impl EndedExchange {
             return;
         };
         match reply.plain() {
-            Ok(Some(text)) => {
+            Ok((Some(text), end)) => {
+                if let Some(words) = end.words() {
+                    note(seen, words);
+                }
                 let verdict = judge.reply(&reply.request, (&text, true), &unjudged.secrets);
                 found(seen, verdict);
             }
-            Ok(None) => {}
+            Ok((None, _)) => {}
             Err(fault) => note(seen, &fault),
         }
     }
@@ -136,16 +140,23 @@ pub(crate) fn note(seen: &mut ExchangeSummary, words: &str) {
 }
 
 impl UnjudgedReply {
-    /// The reply as one document of its dialect, if it is one, or why it cannot be decoded.
-    fn plain(&self) -> Result<Option<String>, String> {
+    /// The reply as one document of its dialect, if it is one, with the end of its stream, or why it cannot be
+    /// decoded.
+    fn plain(&self) -> Result<(Option<String>, StreamEnd), String> {
         let bytes = self.body.bytes();
         let decoded = decode(&self.encoding, &bytes);
         if let Some(fault) = decoded.fault {
             return Err(fault.to_string());
         }
         Ok(match looks_streamed(&decoded.bytes) {
-            true => assemble(Some(self.request.dialect()), &decoded.bytes).reply,
-            false => String::from_utf8(decoded.bytes.into_owned()).ok(),
+            true => {
+                let assembled = assemble(Some(self.request.dialect()), &decoded.bytes);
+                (assembled.reply, assembled.end)
+            }
+            false => (
+                String::from_utf8(decoded.bytes.into_owned()).ok(),
+                StreamEnd::Whole,
+            ),
         })
     }
 }

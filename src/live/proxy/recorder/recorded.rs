@@ -7,8 +7,10 @@ use crate::proxy::judge::Continuation;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use retake_core::exchange::ExchangeSummary;
+use retake_core::exchange::gate::StreamEnd;
 use retake_core::redact::{HeaderSecret, header_holds_a_secret};
 use retake_core::session::Dialect;
+use retake_core::wire::stop_of;
 use retake_core::wire::stream::{Splitter, Step, StreamEvent};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -250,6 +252,8 @@ pub(crate) struct Assembled {
     pub(crate) failures: Vec<Value>,
     /// Whether it did not reach its end.
     pub(crate) incomplete: bool,
+    /// How it ended.
+    pub(crate) end: StreamEnd,
     /// Whether it holds what the reply in one piece does not tell.
     pub(crate) is_odd: bool,
 }
@@ -300,6 +304,12 @@ pub(crate) fn assemble(dialect: Option<Dialect>, bytes: &[u8]) -> Assembled {
     Assembled {
         is_odd: is_odd || !finished.ended,
         incomplete: !finished.ended,
+        end: match ended {
+            _ if !finished.failures.is_empty() => StreamEnd::Failed,
+            true => StreamEnd::Whole,
+            false if stop_of(&finished.json).is_some() => StreamEnd::Unmarked,
+            false => StreamEnd::Short,
+        },
         failures: finished.failures,
         reply: any.then_some(finished.json),
     }
