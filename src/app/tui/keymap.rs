@@ -114,6 +114,7 @@ pub enum Command {
     Release,
     ReleaseAll,
     Cut,
+    Replay,
     BothViews,
     Held(Direction),
     Connect,

@@ -500,6 +500,11 @@ impl ClientPresence {
         Self(contact.clone())
     }
 
+    /// Of a request that no client sent.
+    pub(crate) fn of_nobody() -> Self {
+        Self(Contact::new())
+    }
+
     /// Waits until the client has closed its sending side. It may be gone, or wait for its answer: what is
     /// written next tells, and everything about the exchange is dropped then.
     pub async fn ended(&self) {

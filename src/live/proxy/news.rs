@@ -108,6 +108,9 @@ pub enum ProxyCommand {
     ReleaseAll,
     /// The connection to the agent is cut.
     Cut(ExchangeId),
+    /// The request of an exchange that is over is sent to its upstream again, as an exchange of its own; no client
+    /// gets its reply.
+    Replay(ExchangeId),
     /// Whether anything is held at all; what passes is still watched and recorded.
     Intercept(bool),
     /// All breakpoints: where exchanges are held although nothing is wrong.
@@ -176,14 +179,14 @@ pub trait Watch: Send + Sync + 'static {
         drop(passed);
     }
 
-    fn turned_away(&self, turned: TurnedAway) {
-        drop(turned);
-    }
     /// What each connection of a client keeps for as long as it lasts: whoever else keeps it can count them.
     fn connected(&self) -> Arc<()> {
         Arc::default()
     }
 
+    fn turned_away(&self, turned: TurnedAway) {
+        drop(turned);
+    }
 
     /// A client spoke TLS to this listener, which speaks plain HTTP.
     fn spoke_tls(&self, client: SocketAddr) {

@@ -7,7 +7,8 @@ use super::recorder::{RecordedExchange, as_journal};
 use crate::Input;
 use bytes::Bytes;
 use hyper::HeaderMap;
-use retake_core::exchange::ExchangeId;
+use hyper::http::uri::PathAndQuery;
+use retake_core::exchange::{ExchangeId, ExchangeSummary};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub struct StoredRequest {
     pub method: String,
     /// The URL of the upstream.
     pub url: String,
+    /// The same as its client spelled it, without a token.
+    pub(crate) path_and_query: PathAndQuery,
     /// The lines that go on, the key among them.
     pub lines: HeaderMap,
     pub body: Bytes,
@@ -37,6 +40,7 @@ impl StoredRequest {
         Some(Self {
             method: question.method.to_string(),
             url: url.to_string(),
+            path_and_query: question.path_and_query.clone(),
             lines: question.lines.clone(),
             body,
         })
@@ -83,6 +87,12 @@ impl Recent {
         self.find(id)?.request.clone()
     }
 
+    /// What is known of an exchange whose request can be sent again, and that request.
+    pub(crate) fn replayable(&self, id: ExchangeId) -> Option<(ExchangeSummary, StoredRequest)> {
+        let kept = self.find(id)?;
+        Some((kept.recorded.seen.clone(), kept.request.clone()?))
+    }
+
     /// An exchange to be read like a recording, without its secrets; `None` where it is not kept.
     pub(crate) fn recording(
         &self,
@@ -106,7 +116,6 @@ impl Recent {
 mod tests {
     use super::*;
     use crate::proxy::recorder::RecordedBody;
-    use retake_core::exchange::ExchangeSummary;
 
     fn recorded(id: u32, sent: usize) -> RecordedExchange {
         RecordedExchange {

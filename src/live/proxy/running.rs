@@ -2,7 +2,7 @@
 
 use super::chaos::Chaos;
 use super::connect::Reach;
-use super::exchanges::{ProxyState, UpstreamWatcher};
+use super::exchanges::{ProxyState, UpstreamWatcher, replay_all};
 use super::holds::HoldHandle;
 use super::listen::{Listen, ListenError};
 use super::news::{ProxyCommand, ProxyNews, Report};
@@ -323,6 +323,7 @@ fn run(
     thread.spawn(move || {
         runtime.block_on(async {
             let mut serving = JoinSet::new();
+            let mut watchers = Vec::new();
             for (place, (listen, origin)) in places.into_iter().enumerate() {
                 let watcher = Arc::new(UpstreamWatcher::new(
                     state.clone(),
@@ -330,8 +331,10 @@ fn run(
                     place,
                     chaos.clone(),
                 ));
+                watchers.push(watcher.clone());
                 serving.spawn(serve(listen, origin, watcher, stop.clone()));
             }
+            tokio::spawn(replay_all(state.clone(), watchers, stop));
             while let Some(served) = serving.join_next().await {
                 if let Ok(Err(error)) = served {
                     report(ProxyNews::Notice(error.to_string()));

@@ -100,6 +100,36 @@ fn released() -> ExchangeEnding {
 }
 
 #[test]
+fn a_finished_request_is_sent_again_as_an_exchange_of_its_own() {
+    for (dialect, streams) in ways() {
+        let answers = [turn("1", "Hello.", &[]), turn("2", "I look.", &[BAD])];
+        let answers = answers.iter().map(|answer| http(dialect, streams, answer));
+        let stage = Stage::attended(upstream(answers.collect()));
+        let mut client = stage.send(&Agent::new((dialect, streams)), "X-Api-Key: key-1\r\n");
+        client.receive(PATIENCE);
+        stage.over(1);
+        stage.command(&ProxyCommand::Replay(ExchangeId(1)));
+        let seen = stage.over(2);
+        assert_eq!(seen.client, "replay of 1");
+        assert_eq!(seen.phase, ExchangePhase::Ended(ExchangeEnding::Passed));
+        let is_marked = |note: &String| note.contains("the operator sent exchange 1 again");
+        assert!(seen.notes.iter().any(is_marked), "{:?}", seen.notes);
+        assert_eq!(stage.found(), ["unknown-tool"]);
+        let asked = stage.upstream.requests();
+        assert_eq!(asked[0].body, asked[1].body);
+        assert_eq!(asked[1].header("x-api-key"), Some("key-1"));
+        stage.command(&ProxyCommand::Replay(ExchangeId(9)));
+        let words = "exchange 9 cannot be sent again";
+        let is_said = || stage.notices().iter().any(|notice| notice.contains(words));
+        let since = Instant::now();
+        while !is_said() {
+            assert!(since.elapsed() < PATIENCE, "{:?}", stage.notices());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
 fn a_reply_that_is_released_is_what_came() {
     for (dialect, streams) in ways() {
         let answer = turn("1", "Let me look.", &[GOOD, BAD]);

@@ -75,6 +75,7 @@ impl Exchanges for Seen {
             url,
             lines,
             body,
+            ..
         } = self.proxy.stored_request(id)?;
         let headers = lines.iter().map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();

@@ -15,6 +15,7 @@ pub const EXCHANGES: &[Binding] = &[
     row("a", C::Release, HERE, Group::Exchanges, "release the exchange unchanged").in_footer(85, "release").alias(&["release", "continue", "c"]),
     row("A", C::ReleaseAll, HERE, Group::Exchanges, "release all held exchanges").in_footer(60, "release all").destructive(),
     row("X", C::Cut, HERE, Group::Exchanges, "cut the connection to the agent").in_footer(45, "cut").alias(&["kill"]).destructive(),
+    row("r", C::Replay, HERE, Group::Exchanges, "send the request of a finished exchange again, as an exchange of its own").in_footer(42, "replay").alias(&["replay", "resend", "repeat"]),
     row("I", C::Intercept, HERE, Group::Exchanges, "interception on or off").in_footer(65, "intercept"),
     row("}", C::Held(Forward), HERE, Group::Exchanges, "next held exchange").in_footer(80, "held"),
     row("{", C::Held(Backward), HERE, Group::Exchanges, "previous one"),

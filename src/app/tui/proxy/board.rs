@@ -285,7 +285,10 @@ impl ExchangeBoard {
         match command {
             ProxyCommand::Intercept(on) => self.is_intercepting = *on,
             ProxyCommand::Breakpoints(breakpoints) => self.breakpoints.clone_from(breakpoints),
-            ProxyCommand::Release(_) | ProxyCommand::ReleaseAll | ProxyCommand::Cut(_) => {}
+            ProxyCommand::Release(_)
+            | ProxyCommand::ReleaseAll
+            | ProxyCommand::Cut(_)
+            | ProxyCommand::Replay(_) => {}
         }
     }
 

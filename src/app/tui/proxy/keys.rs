@@ -68,6 +68,7 @@ impl ExchangeBoard {
             Command::Release => self.release(),
             Command::ReleaseAll => self.ask_to_release_all(),
             Command::Cut => self.ask_to_cut(),
+            Command::Replay => self.ask_to_replay(),
             Command::Intercept => {
                 self.is_intercepting = !self.is_intercepting;
                 self.tell(words::interception(self.is_intercepting));
@@ -237,6 +238,33 @@ impl ExchangeBoard {
             Some((id, true)) => self.tell(format!("exchange {id} has ended: nothing to cut")),
             None => {}
         }
+    }
+
+    /// It asks a model, which may cost money.
+    fn ask_to_replay(&mut self) {
+        let Some(seen) = self.seen_here().cloned() else {
+            return;
+        };
+        let id = seen.id;
+        if !super::rows::is_over(&seen) {
+            return self.tell(format!(
+                "exchange {id} has not ended: nothing to send again yet"
+            ));
+        }
+        if seen.dialect.is_none() {
+            return self.tell(format!(
+                "exchange {id} asks no model: only requests to one are sent again"
+            ));
+        }
+        let upstream = self.about.upstreams.get(seen.upstream);
+        let reason = format!(
+            "It asks {} at {} once more, which may cost money. The reply is a new exchange; no client gets it.",
+            seen.model,
+            upstream.map_or("the upstream", String::as_str)
+        );
+        let question = format!("Send the request of exchange {id} again?");
+        let question = Confirmation::new("send again", &reason, &question);
+        self.confirm(question, Effect::Proxy(proxy::ProxyCommand::Replay(id)));
     }
 
     /// Leaves, unless somebody would lose something by that: then the operator has to confirm. The list comes back by

@@ -328,6 +328,7 @@ impl ExchangeBoard {
             Command::ReleaseAll => totals.held > usize::from(is_held),
             Command::Held(_) => totals.held > usize::from(is_held),
             Command::Cut => is_open,
+            Command::Replay => self.seen_here().is_some() && !is_open,
             Command::Finding(_) => totals.found > 0,
             Command::Child => self.about.child.is_some(),
             _ => true,

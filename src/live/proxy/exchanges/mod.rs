@@ -8,10 +8,12 @@ mod ended;
 mod injected;
 mod inspect_request;
 mod pump;
+mod replayed;
 mod state;
 mod turns;
 mod watched;
 
+pub(crate) use replayed::replay_all;
 pub(crate) use state::{ProxyState, UpstreamWatcher};
 
 use super::body::{Body, framed};
@@ -136,13 +138,22 @@ impl UpstreamWatcher {
     }
 }
 
-impl Watch for UpstreamWatcher {
-    async fn exchange(&self, mut question: ProxyRequest) -> Response<Body> {
+impl UpstreamWatcher {
+    /// Answers a request, or reads the reply to one that the operator sends again, which `replays` an exchange.
+    pub(crate) async fn answer(
+        &self,
+        mut question: ProxyRequest,
+        replays: Option<ExchangeId>,
+    ) -> Response<Body> {
         if self.only_watches(question.dialect) {
             return WatchedExchange::pass(self, question).await;
         }
         let dialect = question.dialect;
-        let client = Client::of(|name| question.lines.get(name)?.to_str().ok());
+        let mut client = Client::of(|name| question.lines.get(name)?.to_str().ok());
+        if let Some(id) = replays {
+            // No try of a client is taken for it.
+            client.name = format!("replay of {id}");
+        }
         let look = self.to_inspect(&question);
         let InspectedRequest {
             plain,
@@ -193,7 +204,8 @@ impl Watch for UpstreamWatcher {
             // If it ends at this moment nobody answers; the client is to retry.
             let _ = inbox.send(ExchangeMessage::Joined(side, question.presence));
         } else {
-            let intercepts = is_readable && self.state.intercepts();
+            // Nobody waits for the reply to a replay.
+            let intercepts = is_readable && self.state.intercepts() && replays.is_none();
             let seen = seen(self.state.number(), &question, &client);
             let retry = client.retry;
             let settings = ExchangeSettings {
@@ -217,6 +229,9 @@ impl Watch for UpstreamWatcher {
                 messages,
             );
             pump.seen.notes.extend(note.map(str::to_owned));
+            pump.seen.notes.extend(replays.map(|id| {
+                format!("the operator sent exchange {id} again: no client gets this reply")
+            }));
             if let Some((notes, reading)) = restored {
                 pump.seen.notes.extend(notes);
                 pump.seen.rewritten.again = true;
@@ -232,6 +247,12 @@ impl Watch for UpstreamWatcher {
             // It was cut before its head: nothing of this reaches the client.
             Err(_) => Response::new(ClientBody::broken().boxed_unsync()),
         }
+    }
+}
+
+impl Watch for UpstreamWatcher {
+    async fn exchange(&self, question: ProxyRequest) -> Response<Body> {
+        self.answer(question, None).await
     }
 
     fn passed(&self, passed: Passed) {

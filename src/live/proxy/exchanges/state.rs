@@ -33,7 +33,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tokio::sync::mpsc::{UnboundedSender};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -54,6 +54,11 @@ pub(crate) struct ProxyState {
     intercepts: AtomicBool,
     next: AtomicU32,
     under_way: Mutex<HashMap<ExchangeId, ActiveExchange>>,
+    /// The exchanges whose requests are to be sent again.
+    replays: (
+        UnboundedSender<ExchangeId>,
+        Mutex<Option<UnboundedReceiver<ExchangeId>>>,
+    ),
     /// Each connection of a client keeps one.
     pub(crate) connected: Arc<()>,
     recent: Mutex<Recent>,
@@ -135,6 +140,7 @@ impl ProxyState {
             secrets: tokens.clone(),
             asks: options.max_asks,
         };
+        let (replays, wanted) = unbounded_channel();
         let recorder = Arc::new(recorder);
         let recorded = recorded(recorder.clone(), report.clone());
         Ok(Self {
@@ -155,6 +161,7 @@ impl ProxyState {
             intercepts: AtomicBool::new(options.intercepts),
             next: AtomicU32::new(1),
             under_way: Mutex::default(),
+            replays: (replays, Mutex::new(Some(wanted))),
             connected: Arc::default(),
             recent: Mutex::default(),
         })
@@ -185,6 +192,10 @@ impl ProxyState {
             }
             ProxyCommand::ReleaseAll => self.release_all("operator"),
             ProxyCommand::Cut(id) => self.send(*id, ExchangeMessage::Cut),
+            ProxyCommand::Replay(id) => {
+                // A proxy that ends sends nothing more.
+                let _ = self.replays.0.send(*id);
+            }
             ProxyCommand::Breakpoints(breakpoints) => {
                 self.holds.set_breakpoints(breakpoints.clone());
                 self.judge.set_breakpoints(breakpoints.clone());
@@ -196,6 +207,16 @@ impl ProxyState {
                 }
             }
         }
+    }
+
+    /// Who sends requests again hears here of which; once.
+    pub(crate) fn take_replays(&self) -> Option<UnboundedReceiver<ExchangeId>> {
+        lock(&self.replays.1).take()
+    }
+
+    /// Says something to the operator.
+    pub(crate) fn tell(&self, words: String) {
+        (self.report)(ProxyNews::Notice(words));
     }
 
     /// The journals of holds, and who decides about them.

@@ -112,6 +112,26 @@ fn a_connection_is_cut_only_after_a_question() {
 }
 
 #[test]
+fn a_finished_request_is_sent_again_only_after_a_question() {
+    let mut board = busy();
+    assert!(press(&mut board, "g r").is_empty());
+    let shown = screen(&board, (120, 20));
+    assert!(
+        shown.contains("Send the request of exchange 1 again?"),
+        "{shown}"
+    );
+    assert!(shown.contains("It asks gpt-5.2 at api.openai.com once more, which may cost money"));
+    assert!(press(&mut board, "n").is_empty());
+    let replay = [Effect::Proxy(ProxyCommand::Replay(ExchangeId(1)))];
+    assert_asks(press(&mut board, "r y"), &replay);
+    assert!(press(&mut board, "} r").is_empty());
+    assert!(screen(&board, (100, 14)).contains("exchange 4 has not ended"));
+    board.go_to(ExchangeId(7));
+    assert!(press(&mut board, "r").is_empty());
+    assert!(screen(&board, (100, 14)).contains("exchange 7 asks no model"));
+}
+
+#[test]
 fn interception_is_switched_and_that_is_seen() {
     let mut board = busy();
     assert!(screen(&board, (100, 14)).contains("  intercepting"));
