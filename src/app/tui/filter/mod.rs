@@ -371,6 +371,18 @@ impl Filter {
         }
     }
 
+    /// Whether what the rules find changes what is shown.
+    pub fn asks_for_findings(&self) -> bool {
+        match self {
+            Self::Everything | Self::Jq(_) => false,
+            Self::Terms(Terms(terms)) => terms.iter().any(|term| match term.test {
+                Test::Word(word) => word != "note",
+                Test::Name(field, _) => matches!(field, "rule" | "severity"),
+                Test::Text(_) | Test::Fuzzy(_) | Test::Number(..) => false,
+            }),
+        }
+    }
+
     /// Whether an item is shown, as far as its head tells; `None` where its bytes have to be read.
     pub fn matches_head(&self, head: &ItemHead<'_>) -> Option<bool> {
         match self {

@@ -65,6 +65,24 @@ impl Shown {
         Self { items, turns }
     }
 
+    /// The same items after a change at an item, which made the session longer or shorter by so many.
+    pub fn shifted(&self, session: &Session, at: usize, by: isize) -> Self {
+        let moved = |item: &u32| {
+            let item = *item as usize;
+            let item = if item < at {
+                Some(item)
+            } else {
+                item.checked_add_signed(by)
+            };
+            item.filter(|item| *item < session.items.len())
+        };
+        let items = self.items.iter().filter_map(moved);
+        let mut items: Vec<u32> = items.filter_map(|item| u32::try_from(item).ok()).collect();
+        items.sort_unstable();
+        items.dedup();
+        Self::new(session, items)
+    }
+
     /// Whether a filter is on that leaves nothing.
     pub fn hides_all(shown: Option<&Arc<Self>>) -> bool {
         shown.is_some_and(|shown| shown.items.is_empty())

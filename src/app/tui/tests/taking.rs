@@ -138,6 +138,58 @@ fn notes_are_found_filtered_and_listed_with_the_marks() {
     desk.sees("not found: sold out");
 }
 
+/// Three calls, of which none has a result, and a refused tool name in front of them.
+fn three_lost_results() -> Desk {
+    let call = |id: &str, name: &str| {
+        let call = format!(
+            r#"{{"id":"{id}","type":"function","function":{{"name":"{name}","arguments":"{{}}"}}}}"#
+        );
+        format!(
+            r#"{{"role":"assistant","content":null,"tool_calls":[{call}]}},{{"role":"user","content":"on"}}"#
+        )
+    };
+    let named = format!(
+        r#"{{"role":"assistant","content":null,"tool_calls":[{}]}},{}"#,
+        r#"{"id":"z","type":"function","function":{"name":"bad name","arguments":"{}"}}"#,
+        r#"{"role":"tool","tool_call_id":"z","content":"ok"}"#
+    );
+    let calls = [call("a", "one"), call("b", "two"), call("c", "three")].join(",");
+    let text =
+        format!(r#"{{"model":"m","messages":[{{"role":"user","content":"hi"}},{named},{calls}]}}"#);
+    Desk::with("lost.json", &text)
+}
+
+#[test]
+fn a_filter_by_findings_is_applied_to_each_take() {
+    for (filter, before, after) in [
+        ("rule:orphan-call", "3 items", "2 items"),
+        ("error", "4 items", "3 items"),
+        ("severity:error", "4 items", "3 items"),
+        ("finding !rule:invalid-tool-name", "3 items", "2 items"),
+        ("tool:one,two,three", "3 items", "2 items"),
+    ] {
+        let mut desk = three_lost_results();
+        desk.press(&format!("f `{filter}` enter"));
+        desk.sees(&format!(": {before}"));
+        desk.press("] ] x enter").sees("take 1 of 1");
+        desk.sees(&format!(": {after}"));
+        desk.press("u").sees(&format!(": {before}"));
+    }
+}
+
+#[test]
+fn the_next_finding_stays_inside_the_filter() {
+    let mut desk = three_lost_results();
+    desk.press("f `tool:one,two` enter g ]");
+    desk.sees("filter too…: 2 items").press("] ]");
+    desk.sees("no further finding in this filter")
+        .sees("filter too…: 2 items");
+    desk.press("[ [ [")
+        .sees("no earlier finding in this filter")
+        .sees("filter too…: 2 items");
+    desk.press("esc ] ] ] ]").misses("in this filter");
+}
+
 #[test]
 fn notes_and_marks_stay_with_their_items() {
     let mut desk = Desk::of("unknown-tool.json");

@@ -3,12 +3,14 @@
 use super::live::hear;
 use super::{exchange, layers, live, motion, recover, takes};
 use crate::tui::effect::{Effect, TakesCommand};
+use crate::tui::filter::Filter;
 use crate::tui::recovery::saving::{Save, SaveDialog};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::report::Report;
 use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::takes::TakesView;
+use crate::tui::state::tree::Shown;
 use crate::tui::state::{Follow, Stage, State};
 use retake_core::rules::Severity;
 use std::sync::Arc;
@@ -33,6 +35,9 @@ pub fn arrive(state: &mut State, report: Report) {
         } => {
             if is_shown(state, &document) {
                 state.check(session, checked);
+                if session == state.session {
+                    layers::sift_checked(state);
+                }
                 begin_at(state, session, Severity::Error);
                 // In a file of one session nothing worse is still to come.
                 if state.checked.len() == 1 {
@@ -296,6 +301,11 @@ fn show(
     notice: String,
 ) {
     let sessions = document.recording.sessions.len();
+    let before = (
+        state.session,
+        state.session().map_or(0, |it| it.items.len()),
+    );
+    let filtered = state.shown.clone().filter(|_| state.filter.is_some());
     state.show(document);
     let notice = match recover::abandon(state) {
         true => format!("{notice}; the open dialog was closed"),
@@ -315,5 +325,24 @@ fn show(
         motion::to_end(state);
     }
     hear::shown(state);
-    layers::sift_again(state);
+    if state.filter.as_ref().is_some_and(Filter::asks_for_findings) {
+        keep_filtered(state, filtered, before, at);
+    } else {
+        layers::sift_again(state);
+    }
+}
+
+/// Shows what the filter let through until the rules have seen the take.
+fn keep_filtered(
+    state: &mut State,
+    filtered: Option<Arc<Shown>>,
+    (session, items): (usize, usize),
+    at: Option<Place>,
+) {
+    let filtered = filtered.filter(|_| state.session == session);
+    if let Some((filtered, session)) = filtered.zip(state.session()) {
+        let by = session.items.len().wrapping_sub(items).cast_signed();
+        let at = at.map_or(items, |at| at.item);
+        state.shown = Some(Arc::new(filtered.shifted(session, at, by)));
+    }
 }

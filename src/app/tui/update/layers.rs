@@ -91,6 +91,13 @@ pub(super) fn sift_again(state: &mut State) {
     }
 }
 
+/// Applies a filter by findings again: the rules have seen the session that is shown.
+pub(super) fn sift_checked(state: &mut State) {
+    if state.filter.as_ref().is_some_and(Filter::asks_for_findings) {
+        sift_again(state);
+    }
+}
+
 /// Shows what a filter lets through.
 pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
     let is_typing = state.layers.top::<FilterBar>().is_some();

@@ -4,7 +4,7 @@ use crate::tui::effect::Effect;
 use crate::tui::keymap::{Command, Direction};
 use crate::tui::state::document::{Checked, Extent, Listed, item_of};
 use crate::tui::state::layout::{Pane, WIDE};
-use crate::tui::state::tree::{Folds, TreeRow};
+use crate::tui::state::tree::{Folds, Shown, TreeRow};
 use crate::tui::state::{Follow, Stage, State};
 use crate::tui::transcript::keys;
 use retake_core::rules::Severity;
@@ -324,11 +324,23 @@ fn finding(state: &mut State, direction: Direction, least: Severity) {
         _ => None,
     };
     let from = from.unwrap_or(state.item);
-    match checked.step(from, direction.is_forward(), least) {
+    let is_shown = |number: usize| {
+        let item = checked.findings().get(number).map(item_of);
+        item.is_none_or(|item| !is_hidden(state, item))
+    };
+    let step = |is_forward| {
+        let mut next = checked.step(from, is_forward, least);
+        while let Some(number) = next.filter(|number| !is_shown(*number)) {
+            let item = checked.findings().get(number).map(item_of);
+            next = item.and_then(|item| checked.step(item, is_forward, least));
+        }
+        next
+    };
+    let is_forward = direction.is_forward();
+    match step(is_forward) {
         Some(number) => go_to_finding(state, &checked, number),
         None => {
-            let is_forward = direction.is_forward();
-            let has_others = checked.step(from, !is_forward, least).is_some();
+            let has_others = step(!is_forward).is_some();
             finding_elsewhere(state, direction, least, has_others);
         }
     }
@@ -347,7 +359,10 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, h
         };
         Some((*session, checked, number?))
     };
-    let found = if direction.is_forward() {
+    // Another session is shown without the filter.
+    let found = if state.shown.is_some() {
+        None
+    } else if direction.is_forward() {
         (state.session + 1..state.checked.len()).find_map(|session| bad(&session))
     } else {
         (0..state.session).rev().find_map(|session| bad(&session))
@@ -381,7 +396,11 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, h
                 (false, Direction::Backward) => " above: ] goes on",
             };
             let back = if has_others { back } else { "" };
-            state.notice = Some(format!("no {way} {what}{back}"));
+            let of = match state.shown {
+                Some(_) => " in this filter",
+                None => "",
+            };
+            state.notice = Some(format!("no {way} {what}{of}{back}"));
         }
     }
 }
@@ -413,12 +432,17 @@ pub(super) fn select_finding(state: &mut State, number: usize) {
 
 /// Takes a filter away that hides an item.
 pub(super) fn reveal(state: &mut State, item: usize) {
-    let hides = |shown: &Arc<crate::tui::state::tree::Shown>| {
-        u32::try_from(item).is_ok_and(|item| shown.items.binary_search(&item).is_err())
-    };
-    if state.shown.as_ref().is_some_and(hides) {
+    if is_hidden(state, item) {
         state.show_all();
     }
+}
+
+/// Whether a filter hides an item.
+fn is_hidden(state: &State, item: usize) -> bool {
+    let hides = |shown: &Arc<Shown>| {
+        u32::try_from(item).is_ok_and(|item| shown.items.binary_search(&item).is_err())
+    };
+    state.shown.as_ref().is_some_and(hides)
 }
 
 /// Moves the cursor to an item that the filter shows.
