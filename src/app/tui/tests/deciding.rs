@@ -87,6 +87,10 @@ fn the_operator_is_the_tool() {
     desk.tell(running(&[])).tell(paused(&[asks]));
     desk.sees("paused: refund needs your result")
         .sees("o output");
+    // The run waits for it wherever the cursor is.
+    desk.go_to(1).press("o").sees("the output of refund");
+    desk.press("esc");
+    assert_eq!(desk.state.item, 2);
     desk.press("o `{\"ok\":true}`");
     insta::assert_snapshot!("supply", desk.screen());
     desk.press("^s");

@@ -1,7 +1,7 @@
 //! What the operator decides at a pause: about a call that needs approval, one whose output the operator
 //! writes, one that may have run, a fault that is to pass.
 
-use super::super::{exchange, recover as recoveries};
+use super::super::{exchange, motion, recover as recoveries};
 use crate::tui::effect::{Effect, LiveCommand};
 use crate::tui::keymap::Command;
 use crate::tui::live::approval::{self, ApprovalForm};
@@ -25,6 +25,9 @@ pub(crate) fn recover(state: &mut State, action: &'static str) -> bool {
     if action == "fallback" && state.live.reasons().iter().any(is_at_limit) {
         return recoveries::end_at_limit(state);
     }
+    if action == "supply-output" && state.finding_for(action).is_none() {
+        go_to_missing_output(state);
+    }
     let Some(reason) = state.live.reason_at(state.item).cloned() else {
         return false;
     };
@@ -47,6 +50,26 @@ pub(crate) fn recover(state: &mut State, action: &'static str) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Puts the cursor on the call whose output the run waits for.
+fn go_to_missing_output(state: &mut State) {
+    let wants = |reason: &Reason| {
+        matches!(
+            reason,
+            Reason::AskOperator { .. } | Reason::MayHaveRun { .. }
+        )
+    };
+    let live = &state.live;
+    if live.reason_at(state.item).is_some_and(wants) {
+        return;
+    }
+    let mut both = live.reasons().iter().zip(&live.places);
+    if let Some((_, Some(item))) = both.find(|(reason, place)| wants(reason) && place.is_some()) {
+        let item = *item;
+        motion::reveal(state, item);
+        motion::show_item(state, item);
+    }
 }
 
 /// Approves a tool for good, or lets what holds pass as it is.
