@@ -172,11 +172,29 @@ pub(in crate::cli) fn command() -> Command {
         .mut_subcommand("export", alias)
 }
 
-/// Reads the arguments of the process.
+/// Reads the arguments of the process. Options before a command are its own.
 pub(in crate::cli) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Arguments, clap::Error> {
-    Arguments::from_arg_matches(&command().try_get_matches_from(arguments)?)
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let command = command();
+    let begins_with_option = |word: &OsString| word.to_string_lossy().starts_with('-');
+    if arguments.get(1).is_some_and(begins_with_option)
+        && let Some(at) = command_after_options(&command, &arguments)
+    {
+        arguments[1..=at].rotate_right(1);
+    }
+    Arguments::from_arg_matches(&command.try_get_matches_from(arguments)?)
+}
+
+/// Where the command is, if only options with their values come before it.
+fn command_after_options(command: &Command, arguments: &[OsString]) -> Option<usize> {
+    let is_command = |word: &OsString| command.get_subcommands().any(|it| word == it.get_name());
+    let at = arguments.iter().position(is_command)?;
+    let before = &arguments[..at];
+    let matches = command.clone().try_get_matches_from(before).ok()?;
+    let is_path = before.iter().any(|word| word == "--") || matches.contains_id("paths");
+    (!is_path).then_some(at)
 }
 
 /// A page of the reference.
@@ -1260,5 +1278,27 @@ mod tests {
             parse(&["retake", "check", "-"]).command,
             Some(Task::Check(_))
         ));
+        let check = parse(&[
+            "retake",
+            "--as",
+            "openai-chat",
+            "--tools",
+            "t.json",
+            "check",
+            "-",
+        ]);
+        let Some(Task::Check(check)) = check.command else {
+            panic!("{check:?}");
+        };
+        assert_eq!(check.reading.read_as.as_deref(), Some("openai-chat"));
+        assert_eq!(check.reading.tools.as_deref(), Some("t.json".as_ref()));
+        let refused = super::parse(["retake", "--theme", "dark", "check", "-"].map(OsString::from));
+        assert!(refused.unwrap_err().to_string().contains("retake check"));
+        for words in [
+            ["retake", "--theme", "dark", "--", "check"],
+            ["retake", "--theme", "dark", "a.json", "check"],
+        ] {
+            assert!(parse(&words).command.is_none(), "{words:?}");
+        }
     }
 }
