@@ -142,14 +142,48 @@ fn a_run_that_is_killed_at_a_pause_is_opened_again_and_goes_on() {
     sees(&mut terminal, "1 error");
     sees(&mut terminal, "take 1 of 1");
     sees(&mut terminal, "[scripted]");
+    sees(&mut terminal, "interrupted");
+    sees(&mut terminal, "c continue");
     press(&mut terminal, 'c');
     sees(&mut terminal, "paused: unknown-tool serch_flights");
+    lacks(&terminal, "interrupted");
     press(&mut terminal, 's');
     sees(&mut terminal, "enter accept");
     terminal.send(Key::Enter);
     sees(&mut terminal, "finished");
     sees(&mut terminal, "TP 204");
     quit(terminal);
+    let mut terminal = start(&folder, (100, 30), &["run.jsonl"]);
+    sees(&mut terminal, "take 2 of 2");
+    lacks(&terminal, "interrupted");
+    quit(terminal);
+}
+
+#[test]
+fn a_run_that_goes_on_after_it_was_killed_keeps_its_breakpoints() {
+    let folder = TempDir::new().unwrap();
+    let agent = bundled("flights.toml");
+    let agent = agent.to_str().unwrap();
+    let places = ["--break", "tool search_flights", "--break", "once turn 9"];
+    let arguments = [&["run", agent, "--journal", "run.jsonl"][..], &places].concat();
+    let mut terminal = start(&folder, (100, 30), &arguments);
+    sees(&mut terminal, "paused: unknown-tool serch_flights");
+    terminal.signal(Signal::Kill).unwrap();
+    assert!(!terminal.wait_exit().unwrap().success());
+
+    let mut terminal = start(&folder, (100, 30), &["run.jsonl"]);
+    sees(&mut terminal, "interrupted");
+    press(&mut terminal, 'B');
+    sees(&mut terminal, "[x]  1       tool search_flights");
+    sees(&mut terminal, "[x]  2 once  turn 9");
+    terminal.send(Key::Esc);
+    press(&mut terminal, 'c');
+    sees(&mut terminal, "paused: unknown-tool serch_flights");
+    press(&mut terminal, 's');
+    sees(&mut terminal, "enter accept");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "paused: breakpoint 1, tool search_flights");
+    terminal.signal(Signal::Kill).unwrap();
 }
 
 /// An agent whose tool does this, and leaves a file once it has started.

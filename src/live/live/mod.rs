@@ -14,5 +14,5 @@ pub use io::{IoEvent, IoThread, Report, RunIo, Thread};
 pub use news::{Judged, Phase, RunNews, StreamedCall, Streaming, ToolState};
 pub(crate) use prepare::{Gathered, model_of};
 pub use prepare::{PrepareError, PreparedRun, RunOptions, prepare};
-pub use run::{LiveRun, RunInfo, RunInput, goes_on};
+pub use run::{LiveRun, RunInfo, RunInput, goes_on, past_breakpoints};
 pub use snapshot::{CONTINUE, ModelBinding};

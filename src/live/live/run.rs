@@ -12,7 +12,7 @@ use crate::model::Answer;
 use crate::tools::ToolResponse;
 use crate::{TakeError, TakeStore};
 use retake_core::engine::{
-    Decision, Machine, Millis, Phase, Reason, RunCommand, RunEffect, RunEvent, Tail,
+    Breakpoint, Decision, Machine, Millis, Phase, Reason, RunCommand, RunEffect, RunEvent, Tail,
 };
 use retake_core::redact::{Redactor, Vault};
 use retake_core::session::ledger::{Ask, CallKey, CallOutcome, LedgerEvent, ReplySummary};
@@ -61,6 +61,28 @@ pub fn goes_on(phase: &Phase, action: Option<&str>) -> bool {
         }
 }
 
+/// The breakpoints of the runs that a journal holds, as they were last.
+pub fn past_breakpoints(store: &TakeStore) -> Vec<Breakpoint> {
+    let mut happened = store.happened().iter().rev();
+    let last = happened.find_map(|happened| match &happened.event {
+        LedgerEvent::Breakpoints { places, off } => Some((places, off)),
+        _ => None,
+    });
+    let Some((places, off)) = last else {
+        return Vec::new();
+    };
+    let on = places.iter().map(|place| (place, true));
+    let all = on.chain(off.iter().map(|place| (place, false)));
+    let read = all.zip(1..).filter_map(|((place, is_enabled), number)| {
+        let breakpoint = Breakpoint::parse(number, place).ok()?;
+        Some(Breakpoint {
+            is_enabled,
+            ..breakpoint
+        })
+    });
+    read.collect()
+}
+
 pub struct LiveRun {
     pub(crate) machine: Machine,
     pub(crate) model: ModelBinding,
@@ -80,6 +102,8 @@ pub struct LiveRun {
     pub(crate) entered: ExchangeBaseline,
     pub(crate) clock: Instant,
     pub(crate) reported: Option<Phase>,
+    /// The breakpoints that the journal knows of.
+    breakpoints: Vec<Breakpoint>,
     pub(crate) news: Vec<RunNews>,
 }
 
@@ -114,6 +138,7 @@ impl LiveRun {
             entered: ExchangeBaseline::default(),
             clock: Instant::now(),
             reported: None,
+            breakpoints: Vec::new(),
             news: Vec::new(),
         }
     }
@@ -167,6 +192,7 @@ impl LiveRun {
         for happened in store.happened() {
             self.machine.recall(&happened.event);
         }
+        self.breakpoints = past_breakpoints(store);
         let began = LedgerEvent::Began {
             take: self.take,
             agent: self.name.clone(),
@@ -457,7 +483,26 @@ impl LiveRun {
         Ok(RunEvent::StatusChanged(standing))
     }
 
-    fn report(&mut self, store: &TakeStore) {
+    /// Keeps the breakpoints with the run, which may go on after a restart.
+    fn record_breakpoints(&mut self, store: &mut TakeStore) {
+        let now = self.machine.breakpoints();
+        if now == self.breakpoints || self.model.is_of_client() {
+            return;
+        }
+        self.breakpoints = now.to_vec();
+        let (on, off): (Vec<_>, Vec<_>) = now.iter().partition(|it| it.is_enabled);
+        let mut written = |places: Vec<&Breakpoint>| {
+            let written = places.into_iter().map(ToString::to_string);
+            written
+                .map(|place| self.redactor.text(&place, &mut self.vault).into_owned())
+                .collect()
+        };
+        let (places, off) = (written(on), written(off));
+        self.record(store, LedgerEvent::Breakpoints { places, off });
+    }
+
+    fn report(&mut self, store: &mut TakeStore) {
+        self.record_breakpoints(store);
         let phase = self.phase();
         // Between a reply and its place in the history nothing is under way, but the run goes on.
         let is_between = phase == Phase::Idle;

@@ -200,6 +200,8 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             is_trouble = state == "open";
             format!("breaker of {tool}: {state}, {errors} errors in a row")
         }
+        LedgerEvent::Breakpoints { places, .. } if places.is_empty() => "no breakpoints".to_owned(),
+        LedgerEvent::Breakpoints { places, .. } => format!("breakpoints: {}", places.join(", ")),
         LedgerEvent::Paused { why, .. } => format!("paused: {why}"),
         LedgerEvent::Ended { how, take } => {
             format!("ended{}: {}", named(*take, " in ", ""), ending(how))

@@ -49,8 +49,10 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
         true => vec![Span::styled(format!("[{SCRIPTED}]"), theme.warning)],
         false => Vec::new(),
     };
-    let Some(words) = words::phase(&live.phase, for_ms, live.streaming.is_some(), &named) else {
-        return scripted;
+    let words = match words::phase(&live.phase, for_ms, live.streaming.is_some(), &named) {
+        Some(words) => words,
+        None if is_interrupted(state) => "interrupted".to_owned(),
+        None => return scripted,
     };
     // What is shown may be another take than the one in which the run ended.
     let words = match (&live.phase, live.take.map(|take| take.0)) {
@@ -60,7 +62,7 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
         _ => words,
     };
     let style = match &live.phase {
-        Phase::Idle => theme.dim,
+        Phase::Idle => theme.warning,
         Phase::Asking { .. } | Phase::Running { .. } => theme.ok,
         Phase::Waiting { .. } => theme.info,
         Phase::Paused { .. } => theme.warning,
@@ -79,6 +81,15 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
     }
     spans.extend(scripted);
     spans
+}
+
+/// Whether the history is of a run that retake was ended in: `c` goes on with it.
+fn is_interrupted(state: &State) -> bool {
+    let run = state.session().and_then(|session| session.run.as_ref());
+    let agent = state.live.agent.as_ref();
+    let is_known = agent.is_some_and(|agent| !agent.path.is_empty());
+    let is_open = run.is_some_and(|run| run.ending.is_none());
+    state.live.phase == Phase::Idle && is_known && is_open && state.exchange.is_none()
 }
 
 /// What the agent of a run is called that began here, not in a recording.
@@ -170,6 +181,9 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
         rows.collect::<Vec<_>>()
     };
     let rows = match &live.phase {
+        Phase::Idle if is_interrupted(state) => {
+            return of(&[(Command::Continue, "continue")], true);
+        }
         Phase::Idle => return Vec::new(),
         // The proxy goes on with it.
         Phase::Ended(_) if is_seat => return Vec::new(),

@@ -44,7 +44,7 @@
 //! what has started is started again only by a retry of a recoverable failure or by a command of the operator.
 
 use super::breaker::{BreakerState, ToolState};
-use super::breakpoint::{BreakpointCache, BreakpointHit, hits};
+use super::breakpoint::{Breakpoint, BreakpointCache, BreakpointHit, hits};
 use super::event::{Config, Reason, RunEffect, RunEvent, Timer, ToolOwner};
 use super::policy::Millis;
 use super::standing::{RunStatus, Tail};
@@ -150,6 +150,11 @@ impl Machine {
     /// The state of each tool that was used.
     pub fn tools(&self, now: Millis) -> impl Iterator<Item = ToolState> {
         self.state.breakers.states(now)
+    }
+
+    /// The breakpoints that hold, with those that are switched off.
+    pub fn breakpoints(&self) -> &[Breakpoint] {
+        &self.state.breakpoints
     }
 
     pub fn state(&self) -> &MachineState {
@@ -473,6 +478,7 @@ impl Machine {
             | LedgerEvent::Refused { .. }
             | LedgerEvent::Failed { .. }
             | LedgerEvent::Breaker { .. }
+            | LedgerEvent::Breakpoints { .. }
             | LedgerEvent::Paused { .. }
             | LedgerEvent::Ended { .. } => {}
         }

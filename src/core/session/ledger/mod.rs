@@ -252,6 +252,7 @@ impl Ledger {
             }
             LedgerEvent::Decided { .. }
             | LedgerEvent::Refused { .. }
+            | LedgerEvent::Breakpoints { .. }
             | LedgerEvent::Paused { .. } => {}
         }
     }
@@ -664,6 +665,13 @@ pub enum LedgerEvent {
         state: String,
         errors: u32,
     },
+    /// Other breakpoints hold from now on, each as the operator writes it.
+    Breakpoints {
+        places: Vec<String>,
+        /// Those that are switched off.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        off: Vec<String>,
+    },
     /// The run waits for a decision.
     Paused {
         take: TakeId,
@@ -679,7 +687,7 @@ pub enum LedgerEvent {
 
 impl LedgerEvent {
     /// The word in `type` of each, by which a journal tells them from the changes of the tree of takes.
-    pub const TYPES: [&'static str; 13] = [
+    pub const TYPES: [&'static str; 14] = [
         "began",
         "asked",
         "not-replied",
@@ -691,6 +699,7 @@ impl LedgerEvent {
         "finished",
         "failed",
         "breaker",
+        "breakpoints",
         "paused",
         "ended",
     ];

@@ -14,7 +14,7 @@ use retake_core::session::index_number;
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::session::takes::TakeId;
 use retake_live::agents::AgentFile;
-use retake_live::live::{PreparedRun, RunInput, RunNews, RunOptions, prepare};
+use retake_live::live::{PreparedRun, RunInput, RunNews, RunOptions, past_breakpoints, prepare};
 use retake_live::trust::Trust;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{TakeError, TakeStore, in_background};
@@ -80,10 +80,20 @@ impl Work {
             });
         if let Some(file) = last {
             self.tell(Report::PastAgent(file.clone()));
+            self.keep_breakpoints(past_breakpoints(bench));
         }
         for happened in happened.iter().skip(happened.len().saturating_sub(TOLD)) {
             let event = Box::new(happened.event.clone());
             self.tell(Report::Past(event, happened.time));
+        }
+    }
+
+    /// The breakpoints of the last run hold for one that goes on, unless there are others already.
+    fn keep_breakpoints(&self, breakpoints: Vec<Breakpoint>) {
+        let mut live = self.live();
+        if live.breakpoints.is_empty() && !live.is_there() && !breakpoints.is_empty() {
+            live.breakpoints.clone_from(&breakpoints);
+            self.tell(Report::Breakpoints(breakpoints));
         }
     }
 

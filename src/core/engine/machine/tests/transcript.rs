@@ -88,6 +88,7 @@ fn recorded(event: &LedgerEvent) -> Option<String> {
         | LedgerEvent::Began { .. }
         | LedgerEvent::Failed { .. }
         | LedgerEvent::Asked { .. }
+        | LedgerEvent::Breakpoints { .. }
         | LedgerEvent::Paused { .. }
         | LedgerEvent::Ended { .. } => return None,
     })
