@@ -29,7 +29,7 @@ use super::transcript::{self, Transcript};
 use crate::usage::NestedUsage;
 use crate::words::session_label;
 use detail::Mode;
-use document::{Checked, Counts, Document, Extent, Place};
+use document::{Checked, Counts, Document, Extent, Listed, Place, list_findings};
 use exchange::Intercepted;
 use hits::Hits;
 use jiff::tz::TimeZone;
@@ -437,6 +437,16 @@ impl State {
         self.checked().map(Checked::counts)
     }
 
+    /// The row of the list of findings with the cursor.
+    pub fn finding_row(&self) -> usize {
+        let has_cursor = |(session, row): (usize, Listed)| {
+            session == self.session
+                && matches!(row, Listed::Finding(number, _) if number == self.finding)
+        };
+        let row = list_findings(&self.checked).position(has_cursor);
+        row.unwrap_or(0)
+    }
+
     /// How many errors and warnings the other sessions of the file have, and whether all are of sub-agents.
     pub fn findings_elsewhere(&self) -> (usize, usize, bool) {
         let sessions = self.document.as_ref().map(|it| &it.recording.sessions[..]);
@@ -766,11 +776,11 @@ impl State {
             let reply = reply.min(self.layout.height(Pane::Items) / 2);
             tops.items = window(Pane::Items, reply, tops.items, row, places.len());
         }
-        let findings = self.checked().map_or(0, |checked| checked.listed().len());
-        let cursor = self
-            .checked()
-            .map_or(0, |checked| checked.row_of(self.finding));
-        tops.findings = window(Pane::Findings, 0, tops.findings, cursor, findings);
+        if self.left == Pane::Findings {
+            let cursor = self.finding_row();
+            let findings = list_findings(&self.checked).count();
+            tops.findings = window(Pane::Findings, 0, tops.findings, cursor, findings);
+        }
         let sessions = self.document.as_ref();
         let sessions = sessions.map_or(0, |document| document.recording.sessions.len());
         let cursor = self.listed_session.min(sessions.saturating_sub(1));

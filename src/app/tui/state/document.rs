@@ -80,13 +80,15 @@ pub struct Checked {
     waiting: Vec<Finding>,
     counts: Counts,
     offers_safe: bool,
-    /// The rows of the list of findings.
+    /// The rows of its part of the list of findings.
     listed: Vec<Listed>,
 }
 
 /// A row of the list of findings: those of one rule stand together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listed {
+    /// The session of the findings below, in a file of several.
+    Session,
     /// The rule of the findings below, as the number of the first of them, and how many they are.
     Rule(usize, usize),
     /// A finding by its number, and whether it is below its rule.
@@ -138,17 +140,6 @@ impl Checked {
     /// Whether a safe fix is offered for any finding that nobody has decided about.
     pub fn offers_safe(&self) -> bool {
         self.offers_safe
-    }
-
-    /// The rows of the list of findings.
-    pub fn listed(&self) -> &[Listed] {
-        &self.listed
-    }
-
-    /// The row of a finding in that list.
-    pub fn row_of(&self, number: usize) -> usize {
-        let is_meant = |row: &Listed| matches!(row, Listed::Finding(it, _) if *it == number);
-        self.listed.iter().position(is_meant).unwrap_or(0)
     }
 
     /// Takes the findings of a session that a live run drives: that a call has no output yet is not to be told
@@ -212,6 +203,21 @@ impl Checked {
             (0..here.start).rev().find(bad)
         }
     }
+}
+
+/// The rows of the list of findings, each with the index of its session.
+pub fn list_findings(
+    checked: &[Option<Arc<Checked>>],
+) -> impl Iterator<Item = (usize, Listed)> + '_ {
+    let has_heads = checked.len() > 1;
+    let known = checked.iter().enumerate();
+    let known = known.filter_map(|(session, checked)| Some((session, checked.as_deref()?)));
+    let found = known.filter(|(_, checked)| !checked.listed.is_empty());
+    found.flat_map(move |(session, checked)| {
+        let head = has_heads.then_some(Listed::Session);
+        let rows = head.into_iter().chain(checked.listed.iter().copied());
+        rows.map(move |row| (session, row))
+    })
 }
 
 /// The findings by rule: the worst first, then those of which there are most, then as they come.

@@ -4,6 +4,7 @@ use super::desk::Desk;
 use super::live_phases::paused;
 use super::messages::Message;
 use super::*;
+use crate::tui::state::document::list_findings;
 use crate::tui::state::layout::{DetailPlace, LayoutSettings};
 use retake_core::engine::{Reason, RunCommand};
 use retake_core::session::ledger::{Ask, LedgerEvent};
@@ -480,9 +481,8 @@ fn findings_stand_by_rule() {
     desk.press("j j");
     assert_ne!(desk.state.finding, first);
     desk.press("G");
-    let checked = desk.state.checked().unwrap();
-    let rows = checked.listed();
-    assert_eq!(checked.row_of(desk.state.finding), rows.len() - 1);
+    let rows = list_findings(&desk.state.checked).count();
+    assert_eq!(desk.state.finding_row(), rows - 1);
 }
 
 #[test]

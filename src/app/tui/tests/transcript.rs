@@ -545,6 +545,44 @@ fn the_result_of_a_task_opens_its_sub_agent_too_and_that_at_its_first_finding() 
 }
 
 #[test]
+fn the_list_of_findings_has_those_of_sub_agents_and_leads_to_them() {
+    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
+    let line = serde_json::json!({
+        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "user", "content": stray},
+    });
+    let mut state = flowing(&format!("{}\n{line}", task_log()), (140, 20));
+    assert!(screen(&state).contains("in sub-agents"), "{}", screen(&state));
+    press(&mut state, "4");
+    let shown = screen(&state);
+    let parts = [
+        "Findings 1",
+        "session 2  sub-agent 1",
+        "▲ orphan-output",
+        "q goes back",
+    ];
+    assert!(parts.iter().all(|part| shown.contains(part)), "{shown}");
+    press(&mut state, "enter");
+    assert_eq!((state.session, state.item), (1, 2), "{}", screen(&state));
+    press(&mut state, "esc esc");
+    assert_eq!(state.session, 0, "{}", screen(&state));
+    let agent = retake_live::SubAgent {
+        path: "agent-1.jsonl".into(),
+        id: "1".to_owned(),
+        prompt: "Look around.".to_owned(),
+        usage: SessionUsage::default(),
+        errors: 3,
+        warnings: 0,
+    };
+    let mut state = flowing(&log(), (140, 20));
+    update(&mut state, Message::Report(Report::SubAgents(vec![agent])));
+    press(&mut state, "4");
+    let shown = screen(&state);
+    assert!(shown.contains("●3  Look around."), "{shown}");
+    assert!(shown.contains("enter on its call"), "{shown}");
+}
+
+#[test]
 fn another_model_an_interrupt_and_pictures_leave_marks() {
     let line = |number: usize, role: &str, message: serde_json::Value| {
         let parent = number.checked_sub(1).map(|before| before.to_string());

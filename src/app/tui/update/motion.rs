@@ -2,7 +2,7 @@
 
 use crate::tui::effect::Effect;
 use crate::tui::keymap::{Command, Direction};
-use crate::tui::state::document::{Checked, Extent, Listed, item_of};
+use crate::tui::state::document::{Checked, Extent, Listed, item_of, list_findings};
 use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::state::tree::{Folds, Shown, TreeRow};
 use crate::tui::state::{Follow, Stage, State};
@@ -68,15 +68,13 @@ pub(super) fn steps(state: &mut State, count: usize, direction: Direction) {
         Pane::Items => item_steps(state, count, direction),
         Pane::Detail => scroll(state, count, direction),
         Pane::Findings => {
-            let Some(checked) = state.checked() else {
-                return;
-            };
-            let rows = checked.listed().iter();
-            let numbers: Vec<usize> = rows.filter_map(number_of).collect();
-            let at = numbers.iter().position(|number| *number == state.finding);
-            let to = shifted(at.unwrap_or(0), count, direction, numbers.len());
-            if let Some(number) = numbers.get(to) {
-                select_finding(state, *number);
+            let rows = list_findings(&state.checked);
+            let found: Vec<_> = rows.filter_map(|row| finding_of(&row)).collect();
+            let here = (state.session, state.finding);
+            let at = found.iter().position(|finding| *finding == here);
+            let to = at.map_or(0, |at| shifted(at, count, direction, found.len()));
+            if let Some((session, number)) = found.get(to) {
+                select_finding(state, *session, *number);
             }
         }
         Pane::Sessions => {
@@ -87,11 +85,11 @@ pub(super) fn steps(state: &mut State, count: usize, direction: Direction) {
     }
 }
 
-/// The finding of a row in their list.
-pub(super) fn number_of(row: &Listed) -> Option<usize> {
+/// The session and the number of the finding in a row of their list.
+pub(super) fn finding_of((session, row): &(usize, Listed)) -> Option<(usize, usize)> {
     match row {
-        Listed::Finding(number, _) => Some(*number),
-        Listed::Rule(..) => None,
+        Listed::Finding(number, _) => Some((*session, *number)),
+        Listed::Session | Listed::Rule(..) => None,
     }
 }
 
@@ -357,7 +355,7 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, h
         } else {
             findings.rposition(is_bad)
         };
-        Some((*session, checked, number?))
+        Some((*session, number?))
     };
     // Another session is shown without the filter.
     let found = if state.shown.is_some() {
@@ -368,16 +366,7 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, h
         (0..state.session).rev().find_map(|session| bad(&session))
     };
     match found {
-        Some((session, checked, number)) => {
-            keys::note_way(state, session);
-            open_session(state, session);
-            go_to_finding(state, &checked, number);
-            let way = match keys::has_parent(state) {
-                true => ": q goes back",
-                false => "",
-            };
-            state.notice = Some(format!("session {}{way}", session + 1));
-        }
+        Some((session, number)) => select_finding(state, session, number),
         None => {
             let what = if least == Severity::Error {
                 "error"
@@ -424,10 +413,23 @@ pub(super) fn show_item(state: &mut State, item: usize) {
     }
 }
 
-pub(super) fn select_finding(state: &mut State, number: usize) {
-    if let Some(checked) = state.checked.get(state.session).cloned().flatten() {
-        go_to_finding(state, &checked, number);
+/// Puts the cursor on a finding of any session of the file.
+pub(super) fn select_finding(state: &mut State, session: usize, number: usize) {
+    let Some(checked) = state.checked.get(session).cloned().flatten() else {
+        return;
+    };
+    if session != state.session {
+        let top = state.tops.findings;
+        keys::note_way(state, session);
+        open_session(state, session);
+        state.tops.findings = top;
+        let way = match keys::has_parent(state) {
+            true => ": q goes back",
+            false => "",
+        };
+        state.say(format!("session {}{way}", session + 1));
     }
+    go_to_finding(state, &checked, number);
 }
 
 /// Takes a filter away that hides an item.
@@ -509,10 +511,19 @@ pub(super) fn focus(state: &mut State, pane: Pane) {
         Pane::Turns | Pane::Items => state.left = Pane::Turns,
         Pane::Findings => {
             state.left = Pane::Findings;
-            if let Some(checked) = state.checked.get(state.session).cloned().flatten() {
+            let near = state.checked().and_then(|checked| {
+                let last = checked.findings().len().checked_sub(1)?;
                 let here = checked.range(state.item..usize::MAX).start;
-                let last = checked.findings().len().saturating_sub(1);
-                go_to_finding(state, &checked, here.min(last));
+                Some((state.session, here.min(last)))
+            });
+            let near = near.or_else(|| {
+                let rows = list_findings(&state.checked);
+                let found: Vec<_> = rows.filter_map(|row| finding_of(&row)).collect();
+                let below = found.iter().find(|(session, _)| *session > state.session);
+                below.or(found.last()).copied()
+            });
+            if let Some((session, number)) = near {
+                select_finding(state, session, number);
             }
         }
         Pane::Sessions => {

@@ -5,6 +5,7 @@ use crate::tui::keymap::Direction;
 use crate::tui::layer::Input;
 use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
+use crate::tui::state::document::list_findings;
 use crate::tui::state::layout::Pane;
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
@@ -88,10 +89,9 @@ fn click(state: &mut State, column: u16, row: u16) {
         }
         Pane::Findings => {
             let row = state.tops.findings + row;
-            let checked = state.checked();
-            let clicked = checked.and_then(|checked| checked.listed().get(row));
-            if let Some(number) = clicked.and_then(motion::number_of) {
-                motion::select_finding(state, number);
+            let clicked = list_findings(&state.checked).nth(row);
+            if let Some((session, number)) = clicked.as_ref().and_then(motion::finding_of) {
+                motion::select_finding(state, session, number);
             }
         }
         Pane::Sessions => {

@@ -5,7 +5,8 @@ use super::{Row, cells, counts, row_style};
 use crate::tui::filter::FilterBar;
 use crate::tui::proxy::words::recorded;
 use crate::tui::state::document::{
-    Checked, Extent, Listed, Place, count_turn, has_failed, is_answered_by_hand, is_failure,
+    Checked, Counts, Extent, Listed, Place, count_turn, has_failed, is_answered_by_hand,
+    is_failure, list_findings,
 };
 use crate::tui::state::layout::Pane;
 use crate::tui::state::preview::{is_call, speaks_for, tool_of};
@@ -20,6 +21,7 @@ use ratatui::text::{Line, Span};
 use retake_core::content::display_name;
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, PairStatus, Session, Speaker, is_sub_agent};
+use retake_live::SubAgent;
 use retake_live::inspect::first_words;
 
 /// Most cells of a text in a row.
@@ -342,79 +344,116 @@ impl<'a> Painter<'a> {
 }
 
 pub(super) fn findings(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
-    let findings = state
-        .checked()
-        .map_or(&[][..], |checked| checked.findings());
-    let total = findings.len();
+    let known = state.checked.iter().flatten();
+    let total: usize = known.map(|checked| checked.findings().len()).sum();
     let name = match state.problems() {
         0 => format!(" Findings {total} "),
         problems => format!(" Findings {total}  read errors {problems}: L "),
     };
     let inside = framed(frame, area, name, (state, Pane::Findings), theme);
+    // Logs of their own, which this file knows the counts of.
+    let files = state.sub_agents.iter();
+    let files = files.filter(|agent| agent.errors + agent.warnings > 0);
+    let files: Vec<Row> = files.map(|agent| findings_of_file(agent, theme)).collect();
     if total == 0 {
-        let words = match state.stage {
-            Stage::Ready => "no findings in this session",
-            _ => "not known yet",
+        let words = match (state.stage == Stage::Ready, state.checked.len()) {
+            (true, 0 | 1) => "no findings in this session",
+            (true, _) => "no findings in this file",
+            (false, _) => "not known yet",
         };
         Row::of(Span::styled(words, theme.dim)).draw(frame, inside, 0, theme);
     }
-    let painter = Painter::of(state, theme);
-    let listed = state.checked().map_or(&[][..], |checked| checked.listed());
-    let seen = listed.iter().skip(state.tops.findings);
-    for (at, listed) in seen.take(inside.height.into()).enumerate() {
-        let (number, is_below) = match *listed {
-            Listed::Finding(number, is_below) => (number, is_below),
-            Listed::Rule(first, count) => {
-                let Some(finding) = findings.get(first) else {
-                    continue;
-                };
-                let sign = theme.sign(finding.severity);
-                let rule = Span::styled(format!(" {}", finding.rule.id), theme.title);
-                let row = Row {
-                    left: vec![sign, rule],
-                    right: vec![Span::styled(count.to_string(), theme.dim)],
-                    style: Style::new(),
-                };
-                row.draw(frame, inside, at, theme);
-                continue;
-            }
-        };
-        let Some(finding) = findings.get(number) else {
-            continue;
-        };
-        let turn = painter
-            .as_ref()
-            .zip(finding.item)
-            .and_then(|(painter, item)| {
-                let item = painter.session.items.get(item as usize)?;
-                painter.number(item.turn as usize)
-            });
-        let turn = turn.map_or(String::new(), |turn| format!("turn {turn}"));
-        let (sign, style, settled) = match theme.sign(finding.severity) {
-            sign if finding.is_settled => {
-                let settled = format!("{}  ", finding.resolution());
-                (sign.style(theme.dim), theme.dim, settled)
-            }
-            sign => (sign, theme.text, String::new()),
-        };
-        let mut left = match is_below {
-            true => vec![Span::raw("  ")],
-            false => {
-                let rule = format!(" {:<RULE$} ", finding.rule.id);
-                vec![sign, Span::styled(rule, style)]
-            }
-        };
-        let right = vec![Span::styled(format!("{settled}{turn}"), theme.dim)];
-        let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
-        let message = SafeText::single_line(&finding.message(), room);
-        left.extend(theme.spans(&message, style));
-        let has_cursor = number == state.finding;
-        let row = Row {
-            left,
-            right,
-            style: row_style(theme, has_cursor, state.focus == Pane::Findings),
-        };
+    let height = usize::from(inside.height);
+    let mut next = usize::from(total == 0);
+    let seen = list_findings(&state.checked).skip(state.tops.findings);
+    for (session, listed) in seen.take(height) {
+        let row = finding_row(state, session, listed, inside.width, theme);
+        row.draw(frame, inside, next, theme);
+        next += 1;
+    }
+    for (at, row) in (next..height).zip(files) {
         row.draw(frame, inside, at, theme);
+    }
+}
+
+/// What the log of a sub-agent holds, and the way there.
+fn findings_of_file(agent: &SubAgent, theme: &Theme) -> Row {
+    let found = Counts {
+        errors: agent.errors,
+        warnings: agent.warnings,
+        ..Counts::default()
+    };
+    let mut left = counts(theme, found);
+    left.push(Span::raw("  "));
+    left.extend(theme.spans(&SafeText::single_line(&agent.prompt, WIDEST), theme.text));
+    let way = Span::styled("sub-agent: enter on its call", theme.dim);
+    Row {
+        left,
+        right: vec![way],
+        style: Style::new(),
+    }
+}
+
+/// A row of the list of findings.
+fn finding_row(state: &State, number: usize, listed: Listed, width: u16, theme: &Theme) -> Row {
+    let document = state.document.as_ref();
+    let session = document.and_then(|document| document.session(number));
+    let checked = state.checked.get(number).and_then(Option::as_deref);
+    let (Some(session), Some(checked)) = (session, checked) else {
+        return Row::of(Span::raw(""));
+    };
+    let about = |finding: usize| &checked.findings()[finding];
+    let (index, is_below) = match listed {
+        Listed::Session => {
+            let words = format!("session {}  ", number + 1);
+            let mut left = vec![Span::styled(words, theme.title)];
+            let label = SafeText::single_line(&session_label(session), WIDEST);
+            left.extend(theme.spans(&label, theme.title));
+            return Row {
+                left,
+                right: counts(theme, checked.counts()),
+                style: Style::new(),
+            };
+        }
+        Listed::Rule(first, count) => {
+            let sign = theme.sign(about(first).severity);
+            let rule = Span::styled(format!(" {}", about(first).rule.id), theme.title);
+            return Row {
+                left: vec![sign, rule],
+                right: vec![Span::styled(count.to_string(), theme.dim)],
+                style: Style::new(),
+            };
+        }
+        Listed::Finding(index, is_below) => (index, is_below),
+    };
+    let finding = about(index);
+    let item = finding.item.and_then(|item| session.items.get(item as usize));
+    let is_numbered = document.is_some_and(|document| document.extent != Extent::Tail);
+    let turn = item.filter(|_| is_numbered);
+    let turn = turn.map_or(String::new(), |item| format!("turn {}", item.turn + 1));
+    let (sign, style, settled) = match theme.sign(finding.severity) {
+        sign if finding.is_settled => {
+            let settled = format!("{}  ", finding.resolution());
+            (sign.style(theme.dim), theme.dim, settled)
+        }
+        sign => (sign, theme.text, String::new()),
+    };
+    let mut left = match is_below {
+        true => vec![Span::raw("  ")],
+        false => {
+            let rule = format!(" {:<RULE$} ", finding.rule.id);
+            vec![sign, Span::styled(rule, style)]
+        }
+    };
+    let right = vec![Span::styled(format!("{settled}{turn}"), theme.dim)];
+    let room = usize::from(width).saturating_sub(cells(&left) + cells(&right) + 1);
+    let message = SafeText::single_line(&finding.message(), room);
+    left.extend(theme.spans(&message, style));
+    let has_cursor = (number, index) == (state.session, state.finding);
+    Row {
+        left,
+        right,
+        style: row_style(theme, has_cursor, state.focus == Pane::Findings),
     }
 }
 
