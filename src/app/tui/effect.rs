@@ -224,7 +224,8 @@ pub struct Sifting {
     pub document: Arc<Document>,
     /// Index of the session.
     pub session: usize,
-    pub checked: Option<Arc<Checked>>,
+    /// What the rules found, by session.
+    pub checked: Vec<Option<Arc<Checked>>>,
     pub takes: Arc<TakesView>,
     pub filter: Filter,
     /// Whether it is still being typed.

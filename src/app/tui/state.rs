@@ -170,6 +170,8 @@ pub struct State {
     pub shown: Option<Arc<Shown>>,
     pub filter_bar: FilterBar,
     pub filter: Option<Filter>,
+    /// How many items of the other sessions it lets through, as far as that is known.
+    pub shown_elsewhere: usize,
     /// Items that the operator marked, by their first byte.
     pub marks: BTreeSet<u64>,
     /// Whether only marked items are shown.
@@ -273,6 +275,7 @@ impl State {
             shown: None,
             filter_bar: FilterBar::default(),
             filter: None,
+            shown_elsewhere: 0,
             marks: BTreeSet::new(),
             only_marked: false,
             tops: Tops::default(),
@@ -597,7 +600,21 @@ impl State {
         self.shown = None;
         self.filter_bar.clear();
         self.filter = None;
+        self.shown_elsewhere = 0;
         self.only_marked = false;
+    }
+
+    /// How many items of the other sessions the filter lets through, in words, where there are any.
+    pub fn words_elsewhere(&self) -> Option<String> {
+        let sessions = &self.document.as_ref()?.recording.sessions;
+        let others = sessions.iter().enumerate();
+        let mut others = others.filter(|(number, _)| *number != self.session);
+        let place = match others.all(|(_, session)| is_sub_agent(session)) {
+            true => "in sub-agents",
+            false => "in other sessions",
+        };
+        let count = self.shown_elsewhere;
+        (count > 0).then(|| format!("{count} {place}"))
     }
 
     /// Leaves only what is marked or has a note.

@@ -249,9 +249,14 @@ fn open(state: &mut State) {
         }
         Pane::Sessions => {
             let session = state.listed_session;
+            let (bar, filter) = (state.filter_bar.clone(), state.filter.clone());
             transcript::keys::note_way(state, session);
             motion::open_session(state, session);
             motion::focus(state, Pane::Turns);
+            if filter.is_some() {
+                (state.filter_bar, state.filter) = (bar, filter);
+                layers::sift_again(state);
+            }
         }
         // The flow shows the item already, at every width.
         Pane::Turns if state.transcript.is_on && state.offering_here().next().is_some() => {

@@ -118,15 +118,10 @@ impl Loader {
         let cancel = Arc::new(AtomicBool::new(false));
         self.sifting = cancel.clone();
         let reports = self.reports.clone();
-        std::thread::spawn(move || match sieve::sift(&sifting, &cancel) {
-            Ok(Some(shown)) => reports(Report::Sifted {
-                document: sifting.document.clone(),
-                session: sifting.session,
-                shown: Arc::new(shown),
-                is_preview: sifting.is_preview,
-            }),
-            Ok(None) => {}
-            Err(error) => reports(Report::Failed(error.to_string())),
+        std::thread::spawn(move || {
+            if let Err(error) = sieve::sift_all(&sifting, &cancel, &*reports) {
+                reports(Report::Failed(error.to_string()));
+            }
         });
     }
 }

@@ -138,13 +138,8 @@ impl Direct {
                     hits::count(&counting, &AtomicBool::new(false), &mut tell).unwrap();
                 }
                 Effect::Sift(sifting) => {
-                    let shown = sieve::sift(&sifting, &AtomicBool::new(false)).unwrap();
-                    self.hear(Report::Sifted {
-                        document: sifting.document.clone(),
-                        session: sifting.session,
-                        shown: Arc::new(shown.unwrap()),
-                        is_preview: sifting.is_preview,
-                    });
+                    let hear = |report| self.hear(report);
+                    sieve::sift_all(&sifting, &AtomicBool::new(false), &hear).unwrap();
                 }
                 Effect::Total(document, session) => {
                     let shown = document.session(session).unwrap();

@@ -173,6 +173,32 @@ fn a_search_stays_in_its_session_as_long_as_it_can_and_says_when_it_leaves() {
 }
 
 #[test]
+fn a_filter_says_what_it_matches_in_sub_agents_and_the_list_of_sessions_keeps_it() {
+    let line = |uuid: &str, parent: Option<&str>, chain: bool, text: &str| {
+        let role = "user";
+        serde_json::json!({"type": role, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "isSidechain": chain,
+            "message": {"role": role, "content": text}})
+        .to_string()
+    };
+    let lines = [
+        line("1", None, false, "begin"),
+        line("11", None, true, "a needle aside"),
+        line("12", Some("11"), true, "something else"),
+        line("2", Some("1"), false, "the last needle"),
+    ];
+    let mut desk = Desk::with("a.jsonl", &lines.join("\n"));
+    desk.press("| f `needle` enter");
+    desk.sees("filter needle: 1 item, 1 in sub-agents");
+    desk.sees("1 in sub-agents match, too: S lists the sessions");
+    desk.press("S j enter").sees("a needle aside");
+    desk.misses("something else");
+    desk.press("esc f `aside` enter")
+        .sees("filter aside: 1 item");
+    desk.press("S k enter").sees("no item matches the filter");
+    desk.sees("1 in sub-agents match: S lists the sessions");
+}
+
+#[test]
 fn a_call_is_found_as_the_transcript_writes_it_and_only_in_calls_of_that_tool() {
     let call = |name: &str| {
         serde_json::json!({"role": "assistant", "content": null, "tool_calls": [{"id": name, "type": "function",

@@ -552,7 +552,11 @@ fn the_list_of_findings_has_those_of_sub_agents_and_leads_to_them() {
         "message": {"role": "user", "content": stray},
     });
     let mut state = flowing(&format!("{}\n{line}", task_log()), (140, 20));
-    assert!(screen(&state).contains("in sub-agents"), "{}", screen(&state));
+    assert!(
+        screen(&state).contains("in sub-agents"),
+        "{}",
+        screen(&state)
+    );
     press(&mut state, "4");
     let shown = screen(&state);
     let parts = [

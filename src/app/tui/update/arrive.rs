@@ -183,6 +183,10 @@ pub fn arrive(state: &mut State, report: Report) {
                 layers::sifted(state, shown, is_preview);
             }
         }
+        Report::SiftedElsewhere(document, count) if is_shown(state, &document) => {
+            layers::sifted_elsewhere(state, count);
+        }
+        Report::SiftedElsewhere(..) => {}
         Report::Found(found) => layers::found(state, found),
         Report::Counted(counting, places, is_done) => {
             layers::counted(state, &counting, places, is_done)

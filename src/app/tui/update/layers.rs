@@ -70,13 +70,14 @@ pub(super) fn filter(state: &mut State) {
 
 /// Asks which items a filter lets through.
 pub(super) fn sift(state: &mut State, filter: Filter, is_preview: bool) {
+    state.shown_elsewhere = 0;
     if matches!(filter, Filter::Everything) {
         state.shown = None;
     } else if let Some(document) = state.document.clone() {
         state.effects.push(Effect::Sift(Sifting {
             document,
             session: state.session,
-            checked: state.checked.get(state.session).cloned().flatten(),
+            checked: state.checked.clone(),
             takes: state.recovery.takes.clone(),
             filter,
             is_preview,
@@ -110,6 +111,18 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
     }
     state.shown = Some(shown);
     motion::stay_in_sight(state);
+}
+
+/// Says how many items a filter lets through elsewhere.
+pub(super) fn sifted_elsewhere(state: &mut State, count: usize) {
+    if state.filter.is_none() {
+        return;
+    }
+    state.shown_elsewhere = count;
+    if let Some(words) = state.words_elsewhere() {
+        let words = format!("{words} match, too: S lists the sessions, enter keeps the filter");
+        state.notice.get_or_insert(words);
+    }
 }
 
 /// Pictures: the kind and the file of each.

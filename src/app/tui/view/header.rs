@@ -153,7 +153,8 @@ fn parts(state: &State, theme: &Theme, label: usize) -> Vec<HeaderPart> {
     let waits = super::exchange::waits(state, theme).into_iter();
     let mut parts: Vec<_> = waits.map(|it| HeaderPart::new(Worth::Urgent, it)).collect();
     // The columns name the filter above the turns.
-    let filter = super::panes::filter_words(state, NAME).filter(|_| state.transcript.is_on);
+    let filter =
+        super::panes::filter_words(state, NAME + NAME / 2).filter(|_| state.transcript.is_on);
     let filter = filter.map(|words| vec![Span::styled(words, theme.marked)]);
     parts.extend(filter.map(|words| HeaderPart::new(Worth::Urgent, words)));
     let facts = super::exchange::facts(state, theme)

@@ -28,6 +28,8 @@ use retake_live::inspect::first_words;
 const WIDEST: usize = 240;
 /// Most cells of the name of a tool.
 const TOOL: usize = 60;
+/// Least cells of a filter and the words around it.
+const FILTER: usize = 14;
 /// Cells of the column of rules.
 const RULE: usize = 20;
 
@@ -51,10 +53,15 @@ pub(super) fn filter_words(state: &State, room: usize) -> Option<String> {
     if bar.is_some_and(FilterBar::is_pending) {
         return Some("filter: enter applies".to_owned());
     }
-    let items = match state.shown.as_ref()?.items.len() {
+    let mut items = match state.shown.as_ref()?.items.len() {
         1 => "1 item".to_owned(),
         items => format!("{items} items"),
     };
+    // The end of it matters less than the filter.
+    let elsewhere = state.words_elsewhere();
+    if let Some(words) = elsewhere.filter(|words| items.len() + words.len() + FILTER <= room) {
+        items += &format!(", {words}");
+    }
     let written = if bar.is_some() {
         ""
     } else {
@@ -75,7 +82,10 @@ pub(super) fn filter_words(state: &State, room: usize) -> Option<String> {
 /// Says that a filter leaves nothing, or why nothing was read, where that is so.
 pub(super) fn no_match(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
     let words = match state.has_no_match() {
-        true => Some(NO_MATCH.to_owned()),
+        true => Some(match state.words_elsewhere() {
+            Some(words) => format!("{NO_MATCH}; {words} match: S lists the sessions"),
+            None => NO_MATCH.to_owned(),
+        }),
         false => state.nothing_read(),
     };
     if let Some(words) = words {
@@ -427,7 +437,9 @@ fn finding_row(state: &State, number: usize, listed: Listed, width: u16, theme: 
         Listed::Finding(index, is_below) => (index, is_below),
     };
     let finding = about(index);
-    let item = finding.item.and_then(|item| session.items.get(item as usize));
+    let item = finding
+        .item
+        .and_then(|item| session.items.get(item as usize));
     let is_numbered = document.is_some_and(|document| document.extent != Extent::Tail);
     let turn = item.filter(|_| is_numbered);
     let turn = turn.map_or(String::new(), |item| format!("turn {}", item.turn + 1));
