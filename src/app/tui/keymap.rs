@@ -345,7 +345,7 @@ pub const KEYMAP: &[Binding] = &[
     row("!", C::Explain, PANES, Group::Findings, "explain the finding: its message in full, what the provider says, what to do").alias(&["explain", "why", "describe"]),
     row("%", C::Partner, PANES, Group::Findings, "from a call to its result and back").in_footer(80, "pair").alias(&["finish"]),
     row("/", C::Find, PANES, Group::Find, "find a text, or /expression/: a regular expression between slashes").in_footer(70, "find").alias(&["search", "grep"]),
-    row("/", C::Find, &[Overlay], Group::Find, "in a full-screen text: only the lines with a text"),
+    row("/", C::Find, &[Overlay], Group::Find, "in a full-screen text: only the lines with a text or /expression/"),
     row("n", C::Hit(Forward), PANES, Group::Find, "next hit"),
     row("N", C::Hit(Backward), PANES, Group::Find, "previous hit"),
     row("*", C::SameTool, PANES, Group::Find, "next item of the same tool"),

@@ -5,7 +5,7 @@ use super::keymap::{self, Command, Context, Direction};
 use super::layer::{Input, Layer, Step};
 use super::list::motion;
 use super::popup::{centred, rows, write};
-use super::prompt::{Prompt, Typing};
+use super::prompt::{Prompt, Typing, search_prompt};
 use super::proxy::words::time;
 use super::state::State;
 use super::theme::Theme;
@@ -21,6 +21,7 @@ use retake_core::rules::{Finding, Health};
 use retake_core::safe_text::SafeText;
 use retake_core::session::Dialect;
 use retake_core::wire::provider_errors::refusal_of;
+use retake_live::search::Needle;
 use std::cell::{Cell, RefCell};
 
 const NARROWEST: u16 = 36;
@@ -73,7 +74,7 @@ impl<S> TextPage<S> {
             targets: RefCell::default(),
             cursor: Cell::new(0),
             shows_cursor: Cell::new(true),
-            find: Prompt::new("/", "shows the lines with this text").without_help(),
+            find: search_prompt("/", "the lines with a text, or /expression/").without_help(),
             is_finding: false,
         }
     }
@@ -205,11 +206,14 @@ impl<S: 'static> Layer<S> for TextPage<S> {
             lines,
             targets,
         } = (self.source)(screen, theme, width);
-        let text = self.find.text().to_lowercase();
+        let needle = Needle::parse(&self.find.text()).ok();
+        let is_kept = |line: &Line<'_>| {
+            let mut needles = needle.iter();
+            needles.all(|needle| needle.is_in(&line.to_string()))
+        };
         let lines = lines.into_iter().enumerate();
-        let (numbers, lines): (Vec<usize>, Vec<Line<'_>>) = lines
-            .filter(|(_, line)| line.to_string().to_lowercase().contains(&text))
-            .unzip();
+        let (numbers, lines): (Vec<usize>, Vec<Line<'_>>) =
+            lines.filter(|(_, line)| is_kept(line)).unzip();
         let row = |(number, target)| Some((numbers.binary_search(&number).ok()?, target));
         let targets: Vec<_> = targets.into_iter().filter_map(row).collect();
         let cursor = targets.get(self.cursor.get().min(targets.len().saturating_sub(1)));

@@ -134,6 +134,11 @@ impl Needle {
         })
     }
 
+    /// Whether it is in a text that is shown.
+    pub fn is_in(&self, text: &str) -> bool {
+        !self.ranges_in(text).is_empty()
+    }
+
     /// The hits in a text that is shown: byte ranges, for highlighting. They do not overlap.
     pub fn ranges_in(&self, text: &str) -> Vec<std::ops::Range<usize>> {
         let bytes = text.as_bytes();

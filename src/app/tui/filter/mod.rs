@@ -30,6 +30,10 @@ pub const SYNTAX: &[(&str, &str)] = &[
     ("flight", "contains the text; lower case matches both cases"),
     ("\"two words\"", "contains the text in quotes"),
     (
+        "/exit [1-9]/",
+        "matches the regular expression between the slashes",
+    ),
+    (
         "~srchflt",
         "the row has these letters in this order, with gaps",
     ),
@@ -140,6 +144,15 @@ pub trait Filtered {
     /// Where texts are looked for; `None` while it is not in memory.
     fn text(&self) -> Option<Cow<'_, [u8]>>;
 
+    /// Whether a text or an expression is in it.
+    fn contains(&self, needle: &Needle) -> bool {
+        self.text()
+            .is_some_and(|text| match needle.is_expression() {
+                true => needle.is_in(&String::from_utf8_lossy(&text)),
+                false => needle.find(&text, 0).is_some(),
+            })
+    }
+
     /// Where letters with gaps are looked for.
     fn row(&self) -> Cow<'_, str>;
 }
@@ -233,13 +246,15 @@ impl Filtered for ItemHead<'_> {
 }
 
 /// An item with what it says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct ItemView<'a> {
     /// What is in memory.
     pub head: ItemHead<'a>,
     /// What its row in the list says.
     pub row: &'a str,
     pub bytes: &'a [u8],
+    /// Whether an expression matches in what is shown of it: in the bytes it may match more.
+    pub shows: &'a dyn Fn(&Needle) -> bool,
 }
 
 impl Filtered for ItemView<'_> {
@@ -256,6 +271,11 @@ impl Filtered for ItemView<'_> {
 
     fn text(&self) -> Option<Cow<'_, [u8]>> {
         Some(Cow::Borrowed(self.bytes))
+    }
+
+    fn contains(&self, needle: &Needle) -> bool {
+        let is_found = needle.find(self.bytes, 0).is_some();
+        is_found && (!needle.is_expression() || (self.shows)(needle))
     }
 
     fn row(&self) -> Cow<'_, str> {
@@ -337,6 +357,7 @@ impl FilterError {
         match self {
             Self::UnknownKind(word) => Kind::ALL.iter().any(|kind| kind.word().starts_with(word)),
             Self::UnknownField(..) | Self::TooManyWords => false,
+            Self::Text(NeedleError::Expression(_)) => false,
             Self::Incomplete(_) | Self::NoAge(..) | Self::NoNumber(_) => true,
             Self::Text(_) | Self::Expression(_) => true,
         }
@@ -457,9 +478,7 @@ impl Term {
 
     fn holds(&mut self, subject: &impl Filtered) -> bool {
         let holds = match &mut self.test {
-            Test::Text(needle) => subject
-                .text()
-                .is_some_and(|text| needle.find(&text, 0).is_some()),
+            Test::Text(needle) => subject.contains(needle),
             Test::Fuzzy(fuzzy) => fuzzy.score(&subject.row()).is_some(),
             Test::Word(word) => subject.is(word),
             Test::Name(field, pattern) => subject.any_name(field, &|name| pattern.matches(name)),
@@ -478,6 +497,9 @@ impl Test {
             _ => Ok(()),
         };
         given(text, "!")?;
+        if text.starts_with('/') {
+            return Ok(Self::Text(Needle::parse(text)?));
+        }
         if let Some(letters) = text.strip_prefix('~') {
             given(letters, "~")?;
             return Ok(Self::Fuzzy(Box::new(Fuzzy::new(letters))));
@@ -597,7 +619,7 @@ fn kinds_named(names: &str) -> Result<Pattern, FilterError> {
 }
 
 /// Takes a text apart at spaces; true for what stood in quotes, which is a text and nothing else. A quote at the
-/// start of a word runs to the next quote or to the end.
+/// start of a word runs to the next quote or to the end, a slash to one that ends a word, if there is any.
 fn words(text: &str) -> Result<Vec<(&str, bool)>, FilterError> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -608,7 +630,8 @@ fn words(text: &str) -> Result<Vec<(&str, bool)>, FilterError> {
                 (word, true, after)
             }
             None => {
-                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                let space = || rest.find(char::is_whitespace).unwrap_or(rest.len());
+                let end = end_of_expression(rest).unwrap_or_else(space);
                 (&rest[..end], false, &rest[end..])
             }
         };
@@ -621,6 +644,19 @@ fn words(text: &str) -> Result<Vec<(&str, bool)>, FilterError> {
         rest = after.trim_start();
     }
     Ok(words)
+}
+
+/// Where an expression between slashes ends that a text begins with.
+fn end_of_expression(text: &str) -> Option<usize> {
+    let begin = text.find(|letter| letter != '!')?;
+    let inner = text[begin..].strip_prefix('/')?;
+    let mut slashes = inner.match_indices('/').map(|(at, _)| at);
+    let ends_word = |at: &usize| {
+        let after = &inner[at + 1..];
+        !inner[..*at].ends_with('\\')
+            && (after.is_empty() || after.starts_with(char::is_whitespace))
+    };
+    Some(begin + 1 + slashes.find(ends_word)? + 1)
 }
 
 /// What is to be shown.
@@ -646,7 +682,7 @@ impl Default for FilterBar {
         Self {
             prompt: Prompt::new(
                 "filter",
-                "text  !not  ~fuzzy  error  kind: tool: rule:  .jq",
+                "text  !not  ~fuzzy  /expression/  error  kind: tool: rule:  .jq",
             )
             .with_terms(key_entries::<ItemHead<'_>>()),
             applied: String::new(),

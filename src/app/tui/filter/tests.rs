@@ -22,16 +22,19 @@ fn head<'a>(kind: Kind, tool: &'a str, findings: &'a [(&'static str, Severity)])
 fn items() -> [ItemView<'static>; 3] {
     [
         ItemView {
+            shows: &|_| true,
             head: head(Kind::Call, "serch_flights", UNKNOWN),
             row: "serch_flights",
             bytes: br#"{"name":"serch_flights","arguments":"{\"from\":\"Oslo\"}"}"#,
         },
         ItemView {
+            shows: &|_| true,
             head: head(Kind::Output, "serch_flights", &[]),
             row: "no such tool",
             bytes: br#"{"output":"Tool not found: say \"sorry\""}"#,
         },
         ItemView {
+            shows: &|_| true,
             head: head(Kind::Assistant, "", &[("refused", Severity::Warning)]),
             row: "I am sorry",
             bytes: br#"{"role":"assistant","content":"I am sorry"}"#,
@@ -58,6 +61,11 @@ fn kept(filter: &str) -> Vec<usize> {
 fn each_word_keeps_what_it_says() {
     let table: &[(&str, &[usize])] = &[
         ("", &[0, 1, 2]),
+        ("/tool not fou?nd/", &[1]),
+        ("/Tool not/ sorry", &[1]),
+        ("/Tool Not/", &[]),
+        ("!/s[a-z]rch_flights/", &[1, 2]),
+        ("/no/such/path", &[]),
         ("sorry", &[1, 2]),
         ("oslo", &[0]),
         ("OSLO", &[]),

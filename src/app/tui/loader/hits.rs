@@ -3,7 +3,7 @@
 use crate::tui::effect::{Counting, Hit, SearchRequest};
 use crate::tui::state::document::{Document, Place};
 use retake_core::content::{diffs_of_call, result_text};
-use retake_core::session::{Kind, Source, Span};
+use retake_core::session::{Item, Kind, Session, Source, Span};
 use retake_core::wire::{Arguments, body_of};
 use retake_live::search::{Needle, Search as ByteSearch, SearchError, SearchFrom as Where, cores};
 use serde_json::Value;
@@ -186,19 +186,32 @@ fn recorded_occurrences(counting: &Counting, place: Place) -> usize {
     let Ok(bytes) = session.bytes(item) else {
         return 0;
     };
-    let of_json = || needle.ranges_in(&String::from_utf8_lossy(&bytes)).len();
-    let body = body_of(item, &bytes).ok().filter(|_| !counting.is_raw);
-    let Some(body) = body else {
+    if counting.is_raw {
+        return needle.ranges_in(&String::from_utf8_lossy(&bytes)).len();
+    }
+    match (&counting.tool, body_of(item, &bytes)) {
+        (Some(tool), Ok(body)) => {
+            if !is_call(item) || session.name(item) != &**tool {
+                return 0;
+            }
+            let own = in_arguments(needle, body.arguments.as_written());
+            own.max(needle.ranges_in(tool).len())
+        }
+        _ => in_item(needle, session, item, &bytes),
+    }
+}
+
+fn is_call(item: &Item) -> bool {
+    matches!(item.kind, Kind::Call | Kind::HostedCall)
+}
+
+/// How often a text is in what is shown of an item with these bytes.
+pub(super) fn in_item(needle: &Needle, session: &Session, item: &Item, bytes: &[u8]) -> usize {
+    let of_json = || needle.ranges_in(&String::from_utf8_lossy(bytes)).len();
+    let Ok(body) = body_of(item, bytes) else {
         return of_json();
     };
-    let is_call = matches!(item.kind, Kind::Call | Kind::HostedCall);
-    if let Some(tool) = &counting.tool {
-        if !is_call || session.name(item) != &**tool {
-            return 0;
-        }
-        let own = in_arguments(needle, body.arguments.as_written());
-        return own.max(needle.ranges_in(tool).len());
-    }
+    let is_call = is_call(item);
     let name = match is_call {
         true => needle.ranges_in(session.name(item)).len(),
         false => 0,

@@ -1,5 +1,6 @@
 //! Which items a filter lets through, decided on all cores.
 
+use super::hits;
 use crate::tui::effect::Sifting;
 use crate::tui::filter::{Filter, ItemHead, ItemView};
 use crate::tui::report::Report;
@@ -119,6 +120,7 @@ fn sift_part(
                     head,
                     row: &row,
                     bytes: &bytes,
+                    shows: &|needle| hits::in_item(needle, session, item, &bytes) > 0,
                 })
             }
         };

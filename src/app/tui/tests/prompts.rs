@@ -199,6 +199,24 @@ fn a_filter_says_what_it_matches_in_sub_agents_and_the_list_of_sessions_keeps_it
 }
 
 #[test]
+fn expressions_work_in_the_filter_and_in_full_screen_texts_as_in_the_search() {
+    let text = r#"{"messages":[{"role":"user","content":"run it"},
+        {"role":"assistant","content":"exit code 3\nThen done."},
+        {"role":"user","content":"and the exit code?"}]}"#;
+    let mut desk = Desk::with("a.json", text);
+    desk.press("f `/exit code \\d+$/` enter");
+    desk.sees("exit code 3").misses("and the exit code?");
+    desk.press("esc f `/(/`")
+        .sees("unclosed group at character 1");
+    desk.press("esc / `/(/`")
+        .sees("unclosed group at character 1");
+    desk.press("esc H / `/(/`")
+        .sees("unclosed group at character 1");
+    desk.press("esc esc esc U / `/^ *by .*tool/`");
+    desk.sees("by tool").misses("by turn");
+}
+
+#[test]
 fn a_call_is_found_as_the_transcript_writes_it_and_only_in_calls_of_that_tool() {
     let call = |name: &str| {
         serde_json::json!({"role": "assistant", "content": null, "tool_calls": [{"id": name, "type": "function",
