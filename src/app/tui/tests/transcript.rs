@@ -587,6 +587,32 @@ fn the_list_of_findings_has_those_of_sub_agents_and_leads_to_them() {
 }
 
 #[test]
+fn pages_end_at_the_last_item_and_at_the_first_one() {
+    for keys in ["PgDn", "^d"] {
+        let mut state = flowing(&log(), (100, 14));
+        let last = state.session().unwrap().items.len() - 1;
+        press(&mut state, "g");
+        let mut items = vec![state.item];
+        while items.last() != Some(&last) {
+            press(&mut state, keys);
+            assert!(items.len() < 40 && state.item > 0, "{keys}: {items:?}");
+            items.push(state.item);
+        }
+        assert!(items.is_sorted(), "{keys}: {items:?}");
+        let back = if keys == "^d" { "^u" } else { "PgUp" };
+        let presses = items.len() + 2;
+        (0..presses).for_each(|_| drop(press(&mut state, back)));
+        assert_eq!(state.item, 0, "{back}");
+    }
+    let mut state = flowing(&log(), (100, 60));
+    press(&mut state, "g ^d");
+    let last = state.session().unwrap().items.len() - 1;
+    assert_eq!(state.item, last, "all of it is in sight");
+    press(&mut state, "^u");
+    assert_eq!(state.item, 0);
+}
+
+#[test]
 fn another_model_an_interrupt_and_pictures_leave_marks() {
     let line = |number: usize, role: &str, message: serde_json::Value| {
         let parent = number.checked_sub(1).map(|before| before.to_string());

@@ -45,6 +45,23 @@ pub(in crate::tui) fn steps(state: &mut State, count: usize, direction: Directio
     }
 }
 
+/// Moves by so many rows; where the history ends before them, the cursor goes to its last item or its first one.
+pub(in crate::tui) fn page(state: &mut State, count: usize, direction: Direction) {
+    state.on_turn = false;
+    let is_forward = direction.is_forward();
+    let scrolled = state.with_transcript(|transcript, subject| {
+        transcript.scroll_to_edge(subject, count, is_forward)
+    });
+    let Some((cursor, is_at_edge)) = scrolled else {
+        return;
+    };
+    let edge = state.tree().and_then(|tree| {
+        let last = tree.items().checked_sub(1)?;
+        Some(tree.item(if is_forward { last } else { 0 }))
+    });
+    state.item = edge.filter(|_| is_at_edge).unwrap_or(cursor);
+}
+
 /// Shows the item with the cursor in full, or folds it again.
 pub(in crate::tui) fn toggle(state: &mut State) {
     if !can_fold(state) {

@@ -511,6 +511,22 @@ impl Transcript {
         cursor
     }
 
+    /// Moves the window; whether it came to the end of the history, or to its beginning.
+    fn scroll_to_edge(
+        &mut self,
+        subject: &ShownSession<'_>,
+        count: usize,
+        is_forward: bool,
+    ) -> (usize, bool) {
+        let before = self.top;
+        let cursor = self.scroll(subject, count, is_forward);
+        let moved = self.with(subject, |made, top| match is_forward {
+            true => window::distance(made, before, *top, count),
+            false => window::distance(made, *top, before, count),
+        });
+        (cursor, moved.is_some_and(|moved| moved < count))
+    }
+
     /// The next item below or above the cursor that has rows; `None` where the cursor stays and the window moved
     /// within a tall item, or where there is none.
     fn step(&mut self, subject: &ShownSession<'_>, is_forward: bool) -> Step {

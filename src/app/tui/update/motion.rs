@@ -34,8 +34,8 @@ pub(super) fn motion(state: &mut State, command: Command) {
     let page = page(state);
     match command {
         Command::Step(direction) => steps(state, 1, direction),
-        Command::HalfPage(direction) => steps(state, page.div_ceil(2), direction),
-        Command::Page(direction) => steps(state, page, direction),
+        Command::HalfPage(direction) => pages(state, page.div_ceil(2), direction),
+        Command::Page(direction) => pages(state, page, direction),
         Command::Edge(direction) => edge(state, direction),
         Command::Turn(direction) => turns(state, 1, direction),
         Command::Unfold => unfold(state),
@@ -58,6 +58,13 @@ pub(super) fn motion(state: &mut State, command: Command) {
 
 fn page(state: &State) -> usize {
     state.layout.height(state.focus).saturating_sub(1).max(1)
+}
+
+fn pages(state: &mut State, count: usize, direction: Direction) {
+    match state.focus {
+        Pane::Turns if state.transcript.is_on => keys::page(state, count, direction),
+        _ => steps(state, count, direction),
+    }
 }
 
 /// Moves within the pane that has the keys.
