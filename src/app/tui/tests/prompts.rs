@@ -4,6 +4,7 @@ use super::desk::Desk;
 use super::{BROKEN_JSON, opened, press, screen};
 use crate::tui::effect::Effect;
 use crate::tui::report::Report;
+use crate::tui::state::layout::Pane;
 use crate::tui::tests::messages::Message;
 use std::fs;
 
@@ -214,6 +215,20 @@ fn expressions_work_in_the_filter_and_in_full_screen_texts_as_in_the_search() {
         .sees("unclosed group at character 1");
     desk.press("esc esc esc U / `/^ *by .*tool/`");
     desk.sees("by tool").misses("by turn");
+}
+
+#[test]
+fn esc_undoes_one_thing_after_the_other() {
+    let text = r#"{"messages":[{"role":"user","content":"a needle"},{"role":"assistant","content":"no needle"}]}"#;
+    let mut desk = Desk::with("a.json", text);
+    desk.press("| tab tab z / `needle` enter").sees("1/2");
+    assert!(desk.state.is_zoomed && desk.state.highlighted().is_some());
+    desk.press("esc");
+    assert!(desk.state.is_zoomed && desk.state.highlighted().is_none());
+    desk.press("esc");
+    assert!(!desk.state.is_zoomed && desk.state.focus == Pane::Detail);
+    desk.press("esc");
+    assert_eq!(desk.state.focus, Pane::Turns);
 }
 
 #[test]

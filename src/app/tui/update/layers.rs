@@ -531,17 +531,19 @@ fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// One step back: what lies over the panes, then a filter, then the pane.
+/// One step back: what lies over the panes, then the places of a search, the zoom, the pane, a filter.
 pub(super) fn back(state: &mut State) {
-    if state.leave_layer() || back_to_flow(state) || back_from_jump(state) {
+    if state.leave_layer() {
+    } else if state.highlighted().is_some() {
+        // The text stays for `n`; its places are no longer set apart.
+        (state.hits, state.hit) = (None, None);
+    } else if std::mem::take(&mut state.is_zoomed) || back_to_flow(state) || back_from_jump(state) {
     } else if state.shown.is_some() {
         state.show_all();
     } else if state.focus != Pane::Turns {
         motion::focus(state, Pane::Turns);
-    } else if back_to_parent(state) {
     } else {
-        // The text stays for `n`; its places are no longer set apart.
-        (state.hits, state.hit) = (None, None);
+        back_to_parent(state);
     }
 }
 
