@@ -405,7 +405,7 @@ pub const KEYMAP: &[Binding] = &[
     row("y", C::Copy, PANES, Group::Files, "copy").alias(&["yank", "clipboard"]),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
     row("w", C::SaveAs, PANES, Group::Files, "save as").alias(&["export", "write", "convert", "html"]),
-    row(": ^p", C::Palette, PANES, Group::Program, "all commands by name; a number goes to that turn").alias(&["jump", "goto", "go to turn"]),
+    row(": ^p", C::Palette, PANES, Group::Program, "all commands by name; a number goes to that turn, #40 to item 40").alias(&["jump", "goto", "go to turn"]),
     row(": ^p", C::Palette, &[Picker], Group::Program, "all commands by name; a number goes to that recording"),
     row("? F1", C::Help, EVERYWHERE, Group::Program, "the keys").in_footer(100, "help").alias(&["help", "shortcuts", "bindings"]),
     row("esc", C::Back, EVERYWHERE, Group::Program, "back"),

@@ -30,6 +30,8 @@ pub enum Choice {
     Chosen(usize),
     /// To go to what has this number, counted from 1: a turn, an exchange.
     Number(usize),
+    /// To go to the item with this number.
+    Item(usize),
 }
 
 /// How well a command answers to what was typed.
@@ -52,6 +54,7 @@ pub struct CommandPalette {
     commands: Vec<KeyEntry>,
     /// What a number goes to.
     counted: &'static str,
+    has_items: bool,
     prompt: Prompt,
     /// Places in `commands` of the rows that match, the best first.
     matching: Vec<usize>,
@@ -66,6 +69,7 @@ impl CommandPalette {
         let mut palette = Self {
             commands: commands.to_vec(),
             counted,
+            has_items: false,
             prompt: Prompt::new(":", "enter run  esc cancel"),
             matching: Vec::new(),
             cursor: ListCursor::default(),
@@ -75,9 +79,18 @@ impl CommandPalette {
         palette
     }
 
+    /// A number after `#`, `i` or `item` goes to an item.
+    pub fn with_items(self) -> Self {
+        Self {
+            has_items: true,
+            prompt: Prompt::new(":", "12 turn  #40 item  enter run  esc cancel"),
+            ..self
+        }
+    }
+
     fn submit(&mut self, text: &str) -> Step<Choice> {
         if let Some(number) = self.number(text) {
-            return Step::Done(Choice::Number(number));
+            return Step::Done(number);
         }
         let row = self.matching.get(self.cursor.get());
         match row {
@@ -91,9 +104,18 @@ impl CommandPalette {
         Step::Stay
     }
 
-    /// The number that is gone to: `12`, `turn 12`, `goto 12`.
-    fn number(&self, text: &str) -> Option<usize> {
+    /// The number that is gone to: `12`, `turn 12`, `goto 12`, and of an item `#40`, `i40`, `item 40`.
+    fn number(&self, text: &str) -> Option<Choice> {
         let text = text.trim();
+        let begins = |word: &&str| {
+            text.get(..word.len())
+                .is_some_and(|it| it.eq_ignore_ascii_case(word))
+        };
+        let prefix = ["item", "i", "#"].into_iter().find(begins);
+        if let Some(prefix) = prefix.filter(|_| self.has_items) {
+            let number = text[prefix.len()..].trim_start().trim_start_matches('#');
+            return number.parse().ok().map(Choice::Item);
+        }
         let (words, number) = text.rsplit_once(' ').unwrap_or(("", text));
         let palette = keymap::rows().filter(|row| row.command == Command::Palette);
         let mut names = palette
@@ -102,7 +124,9 @@ impl CommandPalette {
             .chain([""]);
         let words = words.trim();
         let number = number.parse().ok()?;
-        names.any(|name| name == words).then_some(number)
+        names
+            .any(|name| name == words)
+            .then_some(Choice::Number(number))
     }
 
     /// Orders the rows by how well they answer, then as they stand in the table.
@@ -184,8 +208,11 @@ impl<S> Layer<S> for CommandPalette {
         if self.matching.is_empty() {
             let text = self.prompt.text();
             let message = match self.number(&text) {
-                Some(number) => format!("enter goes to {} by its number: {number}", self.counted),
-                None => format!("no command \"{}\"", text.trim()),
+                Some(Choice::Item(number)) => format!("enter goes to item {number}"),
+                Some(Choice::Number(number)) => {
+                    format!("enter goes to {} by its number: {number}", self.counted)
+                }
+                Some(Choice::Chosen(_)) | None => format!("no command \"{}\"", text.trim()),
             };
             let message = SafeText::single_line(&message, list.width.into());
             frame.render_widget(theme.line(&message, theme.dim), list);

@@ -219,10 +219,11 @@ fn palette(state: &mut State) {
     let commands = keymap::commands_of(&panes).into_iter();
     let commands = commands.filter(|(_, command)| state.has_use(*command));
     let (rows, commands): (Vec<_>, Vec<_>) = commands.unzip();
-    let palette = CommandPalette::new(&rows, "a turn");
+    let palette = CommandPalette::new(&rows, "a turn").with_items();
     state.open(palette, move |state, _, choice| match choice {
         Choice::Chosen(number) => obey(state, commands[number]),
         Choice::Number(number) => motion::go_to_turn(state, number),
+        Choice::Item(number) => motion::go_to_item(state, number),
     });
 }
 

@@ -166,7 +166,7 @@ impl Lab {
                 let key = keymap::key_of(command);
                 self.obey(command, key.unwrap_or(KeyCode::Null.into()));
             }
-            Choice::Number(number) => {
+            Choice::Number(number) | Choice::Item(number) => {
                 if let Some((cursor, count)) = self.list() {
                     cursor.set(number.clamp(1, count.max(1)) - 1);
                 }

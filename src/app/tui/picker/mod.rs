@@ -542,7 +542,7 @@ impl Picker {
                 let key = keymap::key_of(command).unwrap_or(KeyCode::Null.into());
                 picker.obey(command, key);
             }
-            Choice::Number(number) => picker.go_to_number(number),
+            Choice::Number(number) | Choice::Item(number) => picker.go_to_number(number),
         });
     }
 

@@ -115,7 +115,7 @@ impl ExchangeBoard {
                 let palette = CommandPalette::new(&rows, "an exchange");
                 self.open(palette, move |board, _, choice| match choice {
                     Choice::Chosen(number) => board.run(commands[number]),
-                    Choice::Number(number) => board.go_to_number(number),
+                    Choice::Number(number) | Choice::Item(number) => board.go_to_number(number),
                 });
             }
             Command::Help => self.open_help(),

@@ -231,23 +231,38 @@ pub(super) fn go_to_turn(state: &mut State, number: usize) {
         Some(turn.items().start)
     });
     match first {
-        Some(item) if state.is_whole() => {
-            state.has_moved = true;
-            if state.follow == Follow::On {
-                state.follow = Follow::Paused;
-            }
-            if matches!(state.focus, Pane::Findings | Pane::Sessions) {
-                focus(state, Pane::Turns);
-            }
-            reveal(state, item);
-            state.go_to(item);
-        }
+        Some(item) if state.is_whole() => go_to_numbered(state, item),
         _ if !state.is_whole() => {
             state.turn_to_show = Some(number);
             state.say(format!("turn {number} is shown once the file is read"));
         }
         _ => state.notice = Some(format!("no turn {number}: the last one is {count}")),
     }
+}
+
+/// Goes to the item of this number, counted from 1.
+pub(super) fn go_to_item(state: &mut State, number: usize) {
+    let count = state.session().map_or(0, |session| session.items.len());
+    match number.checked_sub(1).filter(|item| *item < count) {
+        _ if !state.is_whole() => state.say("items have numbers once the file is read"),
+        Some(item) => {
+            go_to_numbered(state, item);
+            show_item(state, item);
+        }
+        None => state.say(format!("no item {number}: the last one is {count}")),
+    }
+}
+
+fn go_to_numbered(state: &mut State, item: usize) {
+    state.has_moved = true;
+    if state.follow == Follow::On {
+        state.follow = Follow::Paused;
+    }
+    if matches!(state.focus, Pane::Findings | Pane::Sessions) {
+        focus(state, Pane::Turns);
+    }
+    reveal(state, item);
+    state.go_to(item);
 }
 
 fn unfold(state: &mut State) {
