@@ -101,6 +101,17 @@ pub fn image_words(session: &Session, item: &Item, key: Option<&str>) -> Vec<Str
     images.collect()
 }
 
+/// The pictures at the beginning of an item in words without brackets: `image png 800x600, 12 kB`.
+pub fn image_facts(session: &Session, item: &Item) -> Vec<String> {
+    if !names_image(session, item) {
+        return Vec::new();
+    }
+    let words = image_words(session, item, None).into_iter();
+    words
+        .map(|words| words.trim_matches(['[', ']']).to_owned())
+        .collect()
+}
+
 /// How many bytes of an item are read where so many are wanted. Of one that begins with a picture all: what is said
 /// beside it comes after.
 pub fn limit_of(
@@ -109,12 +120,16 @@ pub fn limit_of(
     wanted: u64,
     has_images: impl FnOnce() -> bool,
 ) -> u64 {
-    let head = || session.source.read(item.span.head(BEFORE_IMAGE));
-    let names_image = |head: Vec<u8>| memmem::find(&head, b"image").is_some();
-    match item.span.len() > wanted && head().is_ok_and(names_image) && has_images() {
+    match item.span.len() > wanted && names_image(session, item) && has_images() {
         true => item.span.len(),
         false => wanted,
     }
+}
+
+/// Whether the beginning of an item is that of a picture.
+fn names_image(session: &Session, item: &Item) -> bool {
+    let head = session.source.read(item.span.head(BEFORE_IMAGE));
+    head.is_ok_and(|head| memmem::find(&head, b"image").is_some())
 }
 
 /// Lines of which those of a nested list are indented as a whole, where they wrap, too.

@@ -613,6 +613,40 @@ fn pages_end_at_the_last_item_and_at_the_first_one() {
 }
 
 #[test]
+fn the_line_of_a_call_names_the_picture_of_its_folded_result() {
+    let pictures = include_str!("../../../../sessions/too-many-pictures.json");
+    let pictures: serde_json::Value = serde_json::from_str(pictures).unwrap();
+    let data = pictures.to_string();
+    let begin = data.find("iVBOR").unwrap();
+    let data = data[begin..].split('"').next().unwrap();
+    let line = |role: &str, content: serde_json::Value| {
+        let number = u8::from(role == "user");
+        let parent = (number > 0).then_some("0");
+        serde_json::json!({"type": role, "uuid": number.to_string(), "parentUuid": parent, "sessionId": "s",
+            "message": {"role": role, "content": content}})
+        .to_string()
+    };
+    let call = serde_json::json!([{"type": "tool_use", "id": "t", "name": "Read",
+        "input": {"file_path": "/tmp/shot.png"}}]);
+    let source = serde_json::json!({"type": "base64", "media_type": "image/png", "data": data});
+    let image = serde_json::json!([{"type": "image", "source": source}]);
+    let result = serde_json::json!([{"type": "tool_result", "tool_use_id": "t", "content": image}]);
+    let text = [line("assistant", call), line("user", result)].join("\n");
+    let mut state = flowing(&text, (100, 20));
+    press(&mut state, "g");
+    let shown = screen(&state);
+    let row = shown.lines().find(|row| row.contains("Read(")).unwrap();
+    assert!(row.contains("image png 48x32, "), "{shown}");
+    assert!(!row.contains("1 line"), "{shown}");
+    press(&mut state, "P");
+    assert!(
+        !screen(&state).contains("no image here"),
+        "{}",
+        screen(&state)
+    );
+}
+
+#[test]
 fn another_model_an_interrupt_and_pictures_leave_marks() {
     let line = |number: usize, role: &str, message: serde_json::Value| {
         let parent = number.checked_sub(1).map(|before| before.to_string());

@@ -4,8 +4,8 @@
 use super::nested::{Nested, NestedFacts, nested_of};
 use super::order::Order;
 use crate::tui::render::{
-    Writing, diff_lines, file_of_result, image_words, limit_of, not_applied, plain_lines,
-    text_lines, with_images,
+    Writing, diff_lines, file_of_result, image_facts, image_words, limit_of, not_applied,
+    plain_lines, text_lines, with_images,
 };
 use crate::tui::state::detail::{Mode, is_container, json_lines, json_text_lines};
 use crate::tui::state::document::{Checked, has_failed, is_answered_by_hand};
@@ -609,7 +609,13 @@ impl<'a> Block<'a> {
         let output = session.pairing.partner(self.index);
         match output.and_then(|output| session.items.get(output)) {
             Some(output) if diffs.is_empty() || output.flags.has(Flags::ERROR) => {
-                facts.push((Tone::Dim, size_of(session, output).to_string()));
+                let images = image_facts(session, output);
+                let is_text = match size_of(session, output) {
+                    size @ Size::Lines(lines) => (lines > images.len()).then_some(size),
+                    size @ Size::Bytes(_) => images.is_empty().then_some(size),
+                };
+                facts.extend(images.into_iter().map(|image| (Tone::Info, image)));
+                facts.extend(is_text.map(|size| (Tone::Dim, size.to_string())));
             }
             Some(_) => facts.push((Tone::Dim, self.changed(diffs))),
             None => facts.extend(self.missing().map(|words| (Tone::Dim, words.to_owned()))),
