@@ -647,6 +647,47 @@ fn the_line_of_a_call_names_the_picture_of_its_folded_result() {
 }
 
 #[test]
+fn short_ends_and_the_last_answer_are_not_folded_away() {
+    let text_of = |lines: usize| {
+        let lines: Vec<String> = (1..=lines).map(|line| format!("line {line}")).collect();
+        lines.join("\n\n")
+    };
+    let shown = |last: &str| {
+        let text = serde_json::json!({"messages": [
+            {"role": "user", "content": text_of(9)},
+            {"role": "assistant", "content": text_of(60)},
+            {"role": "user", "content": last},
+            {"role": "assistant", "content": text_of(30)},
+        ]});
+        let mut state = flowing(&text.to_string(), (100, 200));
+        press(&mut state, "g");
+        screen(&state)
+    };
+    let seen = shown("and now?");
+    assert!(
+        seen.contains("more lines"),
+        "the answer before it is folded: {seen}"
+    );
+    assert_eq!(seen.matches("more line").count(), 1, "{seen}");
+    let call = serde_json::json!({"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}});
+    let with_result = |lines: usize| {
+        let lines: Vec<String> = (1..=lines).map(|line| format!("line {line}")).collect();
+        let text = serde_json::json!({"messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": null, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": lines.join("\n")},
+        ]});
+        screen(&flowing(&text.to_string(), (100, 40)))
+    };
+    assert!(!with_result(5).contains("more line"), "{}", with_result(5));
+    assert!(
+        with_result(6).contains("3 more lines"),
+        "{}",
+        with_result(6)
+    );
+}
+
+#[test]
 fn another_model_an_interrupt_and_pictures_leave_marks() {
     let line = |number: usize, role: &str, message: serde_json::Value| {
         let parent = number.checked_sub(1).map(|before| before.to_string());

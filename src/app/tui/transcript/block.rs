@@ -117,6 +117,8 @@ const REASONING: usize = 2;
 const SAID: usize = 40;
 const ASKED: usize = 16;
 const SYSTEM: usize = 3;
+/// Most rows that are shown rather than left out at the end.
+const TAIL: usize = 2;
 /// Most rows of what is unfolded.
 const MOST: usize = 20_000;
 
@@ -225,6 +227,14 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// Whether it is the answer with which the session ends.
+    fn is_answer(&self) -> bool {
+        let after = self.session().items.get(self.index + 1..);
+        let mut after = after.unwrap_or_default().iter();
+        self.item.kind == Kind::Assistant
+            && after.all(|item| matches!(item.kind, Kind::Notice | Kind::Other))
+    }
+
     /// Whether a text takes one row.
     fn is_brief(&self) -> bool {
         self.page.unfolded.is_brief() && !self.is_unfolded()
@@ -298,7 +308,10 @@ impl<'a> Block<'a> {
     }
 
     fn limit(&self) -> u64 {
-        let wanted = if self.is_unfolded() { UNFOLDED } else { HEAD };
+        let wanted = match self.is_unfolded() || self.is_answer() {
+            true => UNFOLDED,
+            false => HEAD,
+        };
         limit_of(self.session(), self.item, wanted, || {
             !self.images().is_empty()
         })
@@ -832,6 +845,7 @@ impl<'a> Block<'a> {
         let most = match self.is_unfolded() {
             true => MOST,
             false if is_noise => 1,
+            false if self.is_answer() && !self.is_brief() => MOST,
             false => self.most(most),
         };
         let mut lines = match is_container(text) && self.item.kind == Kind::Assistant {
@@ -1112,34 +1126,26 @@ fn plain(tone: Tone, words: &str) -> (Tone, SafeText) {
     (tone, SafeText::from_str(words))
 }
 
-/// The first rows of lines, and how many lines are left out. One row more than `most` is shown rather than
-/// left out.
+/// The first rows of lines, and how many lines are left out. Up to [`TAIL`] rows more than `most` are shown rather
+/// than left out.
 fn first_rows(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, usize) {
+    let limit = most.saturating_add(TAIL);
     let mut rows: Vec<DetailRow> = Vec::new();
+    // The first line of which no row is shown where something is left out.
     let mut cut = None;
     for (number, line) in lines.iter().enumerate() {
-        if rows.len() > most {
-            return (
-                rows.into_iter().take(most).collect(),
-                lines.len() - cut.unwrap_or(number),
-            );
+        if rows.len() >= most {
+            cut = cut.or(Some(number));
         }
-        if rows.len() == most {
-            cut = Some(number);
-        }
-        rows.extend(
-            line.rows(room)
-                .into_iter()
-                .take(most.saturating_add(2) - rows.len()),
-        );
-    }
-    match (rows.len() > most.saturating_add(1), cut) {
-        (true, cut) => {
+        let left = limit.saturating_add(1) - rows.len();
+        rows.extend(line.rows(room).into_iter().take(left));
+        if rows.len() > limit {
             rows.truncate(most);
-            (rows, lines.len() - cut.unwrap_or(lines.len() - 1))
+            let shown = cut.unwrap_or(number + 1);
+            return (rows, lines.len().saturating_sub(shown).max(1));
         }
-        (false, _) => (rows, 0),
     }
+    (rows, 0)
 }
 
 /// A step of a plan.
