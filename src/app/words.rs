@@ -68,7 +68,7 @@ pub(crate) fn shortened(path: &[u8], room: usize, more: &'static str) -> SafeTex
         return whole;
     }
     let plain = whole.as_plain();
-    let kept = room.saturating_sub(1);
+    let kept = room.saturating_sub(more.chars().count());
     let mut from = plain.len();
     for (at, _) in plain.char_indices().rev() {
         if SafeText::from_str(&plain[at..]).width() > kept * 2 / 3 {

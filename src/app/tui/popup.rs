@@ -148,16 +148,23 @@ pub fn write(
     buffer.set_line(row.x, row.y, &line, row.width);
     let text = line.to_string();
     if text.trim_end().width() > usize::from(row.width) {
-        let (last, more) = (row.right() - 1, theme.glyphs.more);
-        let before = row.width > 1;
-        let before = before.then(|| buffer[(last - 1, row.y)].symbol().to_owned());
+        let more = theme.glyphs.more;
+        let cells = u16::try_from(more.chars().count()).unwrap_or(row.width);
+        let at = row.right() - cells.min(row.width);
+        let before = at > row.x;
+        let before = before.then(|| buffer[(at - 1, row.y)].symbol().to_owned());
         let before = before.unwrap_or_default();
         if before.width() > 1 {
-            buffer[(last - 1, row.y)].set_symbol(" ");
+            buffer[(at - 1, row.y)].set_symbol(" ");
         }
         // A part of the row that is cut itself has the sign already.
-        let sign = if before == more { " " } else { more };
-        buffer[(last, row.y)].set_symbol(sign);
+        let has_sign = more.starts_with(&*before) && !before.is_empty();
+        let letters = more
+            .chars()
+            .map(|letter| if has_sign { ' ' } else { letter });
+        for (letter, column) in letters.zip(at..row.right()) {
+            buffer[(column, row.y)].set_char(letter);
+        }
     }
     buffer.set_style(row, style);
 }

@@ -226,7 +226,7 @@ impl Glyphs {
         pair: "=",
         cursor: ">",
         unfolded: "v",
-        more: "~",
+        more: "...",
         marked: "*",
         note: "n",
         vertical: "|",
@@ -481,7 +481,11 @@ impl Theme {
             };
             Span::styled(self.letters(mark, run).into_owned(), style)
         });
-        runs.collect()
+        let mut spans: Vec<_> = runs.collect();
+        if self.glyphs.ascii && text.as_plain().ends_with('…') {
+            widen_end(&mut spans);
+        }
+        spans
     }
 
     pub fn kind(&self, kind: Kind) -> Style {
@@ -568,12 +572,25 @@ impl Theme {
     }
 }
 
+/// Writes `...` for the sign at the end, as many letters as it takes: the width stays.
+fn widen_end(spans: &mut [Span<'static>]) {
+    let letters: usize = spans.iter().map(|span| span.content.len()).sum();
+    let mut missing = letters.min(3);
+    for span in spans.iter_mut().rev() {
+        let content = span.content.to_mut();
+        let dots = missing.min(content.len());
+        content.truncate(content.len() - dots);
+        content.push_str(&".".repeat(dots));
+        missing -= dots;
+    }
+}
+
 /// The letter for a picture of a control character: that of its caret notation, `[` for ESC.
 fn control_letter(picture: char) -> Option<char> {
     match picture {
         '\u{2400}'..='\u{241f}' => char::from_u32(u32::from(picture) - 0x2400 + 0x40),
         '⏎' => Some('$'),
-        '…' => Some('~'),
+        '…' => Some('.'),
         _ => None,
     }
 }
@@ -792,7 +809,6 @@ mod tests {
                 glyphs.pair,
                 glyphs.cursor,
                 glyphs.unfolded,
-                glyphs.more,
                 glyphs.marked,
                 glyphs.vertical,
                 glyphs.horizontal,
@@ -813,7 +829,7 @@ mod tests {
         let theme = Theme::new(Variant::Mono, Glyphs::ASCII);
         let text = SafeText::single_line("a\u{1b}[m\nb漢é👩 and so on and on", 16);
         let line = theme.line(&text, theme.text);
-        assert_eq!(line.to_string(), "a[[m$b????? and~");
+        assert_eq!(line.to_string(), "a[[m$b????? a...");
         assert_eq!(line.width(), text.width());
         assert_eq!(
             line.spans[1].style.add_modifier,

@@ -1114,7 +1114,10 @@ fn message(who: &str, text: &str, most: usize, width: usize, theme: &Theme) -> V
         let mut spans = vec![Span::styled(format!("{who:<WHO$}"), theme.dim)];
         match is_cut && number + 1 == most {
             true => {
-                spans.extend(theme.spans(&row.truncated(room - 1), theme.text));
+                spans.extend(theme.spans(
+                    &row.truncated(room.saturating_sub(theme.glyphs.more.chars().count())),
+                    theme.text,
+                ));
                 spans.push(Span::styled(theme.glyphs.more, theme.dim));
             }
             false => spans.extend(theme.spans(&row, theme.text)),
