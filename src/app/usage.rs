@@ -10,6 +10,7 @@ use retake_core::usage::{
 };
 use retake_core::wire::body_within;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// A row of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +146,9 @@ pub(crate) fn report(
     report.sums(totals);
     report.largest(totals);
     report.sub_agents(totals, nested);
-    report.tools(totals);
+    report.tools("by tool", &totals.by_tool);
+    report.others(totals);
+    report.tools_of_sub_agents(nested);
     let listed = match style.order {
         Some(_) => LISTED_SORTED,
         None => LISTED,
@@ -408,8 +411,21 @@ impl Report {
         shortened(text.as_bytes(), room, self.style.more)
     }
 
-    fn tools(&mut self, totals: &SessionUsage) {
-        let tools = &totals.by_tool;
+    /// What the tools of all sub-agents took together.
+    fn tools_of_sub_agents(&mut self, nested: &[NestedUsage<'_>]) {
+        let mut tools: BTreeMap<&str, ToolUsage> = BTreeMap::new();
+        for tool in nested.iter().flat_map(|nested| &nested.usage.by_tool) {
+            let sum = tools.entry(&tool.name).or_insert_with(|| ToolUsage {
+                name: tool.name.clone(),
+                ..ToolUsage::default()
+            });
+            sum.add(tool);
+        }
+        let tools: Vec<ToolUsage> = tools.into_values().collect();
+        self.tools("in sub-agents", &tools);
+    }
+
+    fn tools(&mut self, title: &str, tools: &[ToolUsage]) {
         if tools.is_empty() {
             return;
         }
@@ -435,7 +451,7 @@ impl Report {
         });
         self.heading(&format!(
             "{:<name$}{:>7}{:>8}{:>9}{:>11}{}  {share}",
-            "by tool",
+            title,
             "calls",
             "failed",
             "time",
@@ -458,7 +474,12 @@ impl Report {
                 self.share(part(tool), all)
             ));
         }
-        if let Some(cost) = totals.other_cost {
+    }
+
+    /// What was sent and received beside the results of tools.
+    fn others(&mut self, totals: &SessionUsage) {
+        let name = self.name;
+        if let Some(cost) = totals.other_cost.filter(|_| !totals.by_tool.is_empty()) {
             let about = match totals.undercounted {
                 0 => "~",
                 _ => at_least(true),

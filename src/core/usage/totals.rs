@@ -82,6 +82,19 @@ impl ToolUsage {
     pub fn rank(&self, order: UsageOrder) -> (u64, u64) {
         order.rank(self.cost, self.took, self.bytes)
     }
+
+    /// Adds what other calls of the tool took.
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.errors += other.errors;
+        self.bytes += other.bytes;
+        if let Some(took) = other.took {
+            *self.took.get_or_insert_default() += took;
+        }
+        if let Some(cost) = other.cost {
+            self.cost.get_or_insert_default().add(cost);
+        }
+    }
 }
 
 /// How much of a history is of a kind.

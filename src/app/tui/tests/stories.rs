@@ -175,6 +175,11 @@ fn rows_of_the_totals_lead_to_what_they_count() {
     let document = state.document.clone().unwrap();
     let nested = retake_core::usage::SessionUsage {
         turns: 2,
+        by_tool: vec![retake_core::usage::ToolUsage {
+            name: "Grep".to_owned(),
+            calls: 3,
+            ..Default::default()
+        }],
         ..Default::default()
     };
     state.take_totals(document, 1, Arc::new(nested));
@@ -182,6 +187,13 @@ fn rows_of_the_totals_lead_to_what_they_count() {
     let shown = screen(&state);
     assert!(
         shown.contains("1 sub-agent") && shown.contains("2 turns"),
+        "{shown}"
+    );
+    let mut rows = shown
+        .lines()
+        .skip_while(|row| !row.contains("in sub-agents"));
+    assert!(
+        rows.any(|row| row.contains("Grep     ") && row.contains(" 3 ")),
         "{shown}"
     );
     press(&mut state, "enter");
