@@ -667,7 +667,7 @@ pub struct LookArguments {
 #[derive(Debug, Args)]
 pub struct CheckArguments {
     /// Recordings or folders of them, - for standard input
-    #[arg(value_name = "PATH", required = true)]
+    #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Format of the report (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]

@@ -188,7 +188,7 @@ pub(super) fn session_named(path: &Path, names: &[String], wanted: &str) -> Resu
 pub(super) fn hint_for(error: &InputError) -> Option<String> {
     match error {
         InputError::EmptyFolder => Some(format!(
-            "recordings are {} files; `retake help doctor` says where agents keep theirs",
+            "recordings are {} files; `retake list` lists those of agents, `retake help doctor` says where they are",
             endings_text()
         )),
         InputError::Unrecognised => Some(
