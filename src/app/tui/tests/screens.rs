@@ -398,6 +398,21 @@ fn what_fails_is_told_in_full_and_asked_again() {
 }
 
 #[test]
+fn a_finding_has_the_room_of_the_keys_that_it_does_not_offer() {
+    let mut state = opened(SCHEMA_BREAK, (200, 30));
+    press(&mut state, "]");
+    let finding = state.worst_here().unwrap().message();
+    let shown = screen(&state);
+    let last = shown.lines().last().unwrap();
+    assert!(
+        last.contains("? help") && last.contains("i inject"),
+        "{shown}"
+    );
+    let begin: String = finding.chars().take(120).collect();
+    assert!(last.contains(&begin), "{finding}\n{shown}");
+}
+
+#[test]
 fn the_title_of_the_turns_says_what_is_left_out() {
     let mut state = opened(BROKEN_JSON, (140, 16));
     let effects = press(&mut state, "f k i n d : c a l l enter");

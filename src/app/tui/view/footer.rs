@@ -1,7 +1,7 @@
 //! The lower row: the finding under the cursor or a notice, and the keys that fit.
 
 use super::rect;
-use crate::tui::keymap::hints::{Hint, cells_of_help};
+use crate::tui::keymap::hints::{Hint, cells, cells_of_help};
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
 use crate::tui::popup;
 use crate::tui::state::State;
@@ -48,6 +48,12 @@ fn room(state: &State, hints: &[Hint], width: usize) -> usize {
         Some(_) => width.saturating_sub(1 + cells_of_help(hints)),
         // What holds a run is in the header too: the keys that settle it matter more.
         None if state.live.is_paused() => width * 4 / 10,
+        // A finding comes before all keys but those that it offers.
+        None if state.size.0 >= WIDE && !state.live.is_on() => {
+            let offered = hints.iter().take(offered(state, None).len());
+            let keys = cells_of_help(hints) + offered.map(cells).sum::<usize>();
+            width.saturating_sub(1 + keys).max(width * 6 / 10)
+        }
         None => width * 6 / 10,
     }
 }
