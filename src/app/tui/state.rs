@@ -214,7 +214,7 @@ pub struct State {
     pub prices: Prices,
     /// Where the clocks of the transcript stand.
     pub zone: TimeZone,
-    /// Whether the operator has moved since the file was opened.
+    /// Whether the operator has pressed a key since the file was opened.
     pub has_moved: bool,
     /// The turn that the operator asked for before it was read.
     pub turn_to_show: Option<usize>,

@@ -65,6 +65,7 @@ pub fn context(state: &State) -> Context {
 }
 
 fn press(state: &mut State, key: KeyEvent) {
+    state.has_moved = true;
     if takes::keep_key(state, &key) {
         return;
     }

@@ -90,6 +90,22 @@ fn where_nothing_is_worse_it_begins_at_the_first_warning() {
 }
 
 #[test]
+fn a_routine_failure_does_not_move_the_cursor_nor_does_anything_after_a_key() {
+    let mut state = opened(&transcript::log(), (100, 14));
+    let mut rules = state.checked().unwrap().findings().iter();
+    assert!(rules.len() > 0 && rules.all(|it| it.rule.id == "tool-error"));
+    finish(&mut state);
+    assert_eq!(state.item, 0);
+    let mut state = opened(BROKEN_JSON, (100, 14));
+    press(&mut state, "t");
+    finish(&mut state);
+    assert_eq!(state.item, 0, "the operator reads already");
+    let mut state = opened(BROKEN_JSON, (100, 14));
+    finish(&mut state);
+    assert!(state.item > 0);
+}
+
+#[test]
 fn the_header_counts_what_is_shown_and_what_could_not_be_read() {
     let header = |state: &State| screen(state).lines().next().unwrap_or_default().to_owned();
     let state = opened(TWO_SESSIONS, (120, 14));

@@ -163,7 +163,7 @@ fn what_ran_already_is_not_asked_for_again_without_a_word() {
     let mut desk = Desk::of("failing-tool.json");
     let recorded = desk.items();
     let warning = "these tools ran already: start_print (item 4); they may run again";
-    desk.press("r").sees(warning).sees("- item 4");
+    desk.press("g ] r").sees(warning).sees("- item 4");
     desk.press("esc");
     assert_eq!(desk.items(), recorded);
     desk.press("r e `Wait.` ^s").sees(warning).sees("Wait.");

@@ -12,7 +12,7 @@ use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::takes::TakesView;
 use crate::tui::state::tree::Shown;
 use crate::tui::state::{Follow, Stage, State};
-use retake_core::rules::Severity;
+use retake_core::rules::{Finding, Severity};
 use std::sync::Arc;
 
 /// Takes news of the file.
@@ -211,8 +211,7 @@ fn is_shown(state: &State, document: &Arc<Document>) -> bool {
     now.is_some_and(|now| Arc::ptr_eq(now, document))
 }
 
-/// Puts the cursor on the first finding of a session that is at least as bad, unless it
-/// was put somewhere already.
+/// Puts the cursor on the first finding of a session that is at least as bad, unless a key was pressed already.
 fn begin_at(state: &mut State, session: usize, least: Severity) {
     // What goes wrong in a side chain is seen from the conversation that began it.
     let document = state.document.clone();
@@ -227,7 +226,9 @@ fn begin_at(state: &mut State, session: usize, least: Severity) {
         return;
     };
     let mut findings = checked.findings().iter();
-    let first = findings.position(|finding| finding.severity >= least);
+    // A command that failed is what an agent works with.
+    let is_routine = |finding: &Finding| finding.rule.id == "tool-error";
+    let first = findings.position(|it| it.severity >= least && !is_routine(it));
     if let Some(first) = first.filter(|_| !state.has_moved) {
         state.has_moved = true;
         let (is_other, count) = (state.session != session, sessions.len());
