@@ -13,6 +13,7 @@ use retake_core::usage::Cost;
 use retake_live::discover::{Candidate, Origin, Place};
 use retake_live::inspect::Summary;
 use retake_live::is_sub_agent_log;
+use retake_live::stores::Agent;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -142,6 +143,16 @@ impl PickerRow {
             None => false,
             Some(Ok(summary)) => summary.is_whole,
             Some(Err(_)) => true,
+        }
+    }
+
+    /// The program that wrote it, where that is known.
+    fn program(&self) -> &str {
+        match self.known() {
+            Some(summary) if self.agent.is_empty() => {
+                Agent::of_format(summary.format).map_or("", |agent| &agent.id)
+            }
+            _ => &self.agent,
         }
     }
 
@@ -600,7 +611,7 @@ fn cell(row: &PickerRow, id: Id, width: usize, theme: &Theme) -> Vec<Span<'stati
         Id::Cost => whole.map_or_else(Vec::new, |known| {
             figure(known, known.cost.map(|cost| cost.to_string()))
         }),
-        Id::Agent => text(row.agent()),
+        Id::Agent => text(row.program()),
         Id::Model => {
             let models = row.known().map_or(&[][..], |known| &known.models);
             text(&models.join(", "))

@@ -198,6 +198,23 @@ fn rows_are_sorted_and_grouped_by_keys() {
 }
 
 #[test]
+fn the_column_of_agents_holds_no_formats() {
+    let mut picker = filled();
+    let shown = |picker: &Picker| screen(picker, 160, 24);
+    assert!(shown(&picker).contains("agent"), "{}", shown(&picker));
+    let rows = |picker: &Picker, word: &str| {
+        let rows = shown(picker);
+        let list = rows.lines().take_while(|row| !row.contains("preview"));
+        list.filter(|row| row.contains(word) && row.contains("ago"))
+            .count()
+    };
+    assert_eq!(rows(&picker, "openai-chat"), 0, "{}", shown(&picker));
+    let summary = picker.rows[0].summary.as_mut().unwrap().as_mut().unwrap();
+    summary.format = "claude-code";
+    assert_eq!(rows(&picker, "claude-code"), 1, "{}", shown(&picker));
+}
+
+#[test]
 fn the_order_can_be_turned_around_and_its_column_is_marked() {
     let mut picker = picker(&[("a.json", 1), ("b.json", 5), ("c.json", 3)]);
     assert!(screen(&picker, 100, 24).contains("when↓"));

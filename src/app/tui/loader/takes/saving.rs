@@ -11,18 +11,33 @@ use retake_core::repair::likely;
 use retake_core::session::takes::TakeId;
 use retake_core::session::{Dialect, Session, SourceError, index_number};
 use retake_core::usage::working_folder;
+use retake_live::discover::agent_places;
 use retake_live::replace::{Backup, replace};
 use retake_live::{
     Input, ReadOptions, TakeStore, is_same_file, new_session, prepare_store, read_input, read_path,
     save_take, session_path, tools_beside, tools_path, tools_text, without_secrets, write_session,
     write_take,
 };
+use rustix::fs::Access;
 use std::env;
-#[cfg(not(feature = "images"))]
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Whether a copy belongs beside a recording: the operator may write there, and no agent keeps its sessions there.
+fn is_own_folder(folder: &Path) -> bool {
+    let is_writable = rustix::fs::access(folder, Access::WRITE_OK).is_ok();
+    let is_owned = fs::metadata(folder)
+        .is_ok_and(|folder| folder.uid() == rustix::process::geteuid().as_raw());
+    let stores = agent_places(&|name| env::var_os(name), Path::new("."));
+    let mut stores = stores
+        .iter()
+        .filter_map(|store| store.path.canonicalize().ok());
+    let folder = folder.canonicalize().unwrap_or_default();
+    is_writable && is_owned && !stores.any(|store| folder.starts_with(store))
+}
 
 /// Of larger sessions the losses of a conversion are reported when it is made.
 const COUNTED: usize = 50_000;
@@ -105,7 +120,8 @@ impl Work {
             });
         }
         let mut name = self.opening.input().name.clone();
-        if bench.is_run() {
+        let folder = name.rfind('/').map_or(".", |slash| &name[..=slash]);
+        if bench.is_run() || !is_own_folder(Path::new(folder)) {
             // Runs lie among retake's own files; what is saved of them belongs where the operator works.
             name.replace_range(..name.rfind('/').map_or(0, |slash| slash + 1), "");
         }
@@ -418,5 +434,22 @@ pub(in crate::tui) fn expanded(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::chown;
+
+    #[test]
+    fn a_copy_is_proposed_beside_recordings_of_the_operator_only() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_own_folder(folder.path()));
+        assert!(!is_own_folder(&folder.path().join("missing")));
+        if rustix::process::geteuid().is_root() {
+            chown(folder.path(), Some(12_345), None).unwrap();
+            assert!(!is_own_folder(folder.path()));
+        }
     }
 }
