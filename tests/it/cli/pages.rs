@@ -87,6 +87,26 @@ fn long_results_are_folded_and_whole() {
 }
 
 #[test]
+fn the_rows_of_what_is_folded_fit_into_the_page() {
+    let line = (1..=60).map(|word| format!("word{word}"));
+    let line = line.collect::<Vec<_>>().join(" ");
+    let text = vec![line; 30].join("\n\n");
+    let messages = json!([{"role": "user", "content": text}]);
+    let here = folder(&[("run.json", &messages.to_string())]);
+    let html = page(here.path(), "html", &[]);
+    let width = Regex::new(r"max-width: (\d+)ch").unwrap();
+    let width: usize = width.captures(&html).unwrap()[1].parse().unwrap();
+    let row = Regex::new(r#"row folded" style="--i:(\d+)"><span class=l>([^<]*)"#).unwrap();
+    let rows: Vec<usize> = row
+        .captures_iter(&html)
+        .map(|row| row[1].parse::<usize>().unwrap() + row[2].chars().count())
+        .collect();
+    assert!(rows.len() > 8, "{html}");
+    let padding = 6;
+    assert!(rows.iter().all(|row| row + padding <= width), "{rows:?}");
+}
+
+#[test]
 fn a_long_line_is_whole_whether_its_item_is_folded_or_not() {
     let words: Vec<String> = (1..=60).map(|word| format!("word{word}")).collect();
     let paragraphs = vec![words.join(" "); 30].join("\n\n");

@@ -13,8 +13,8 @@ use retake_core::usage::{Prices, UsageReader, working_folder};
 use retake_core::wire::body_within;
 use std::iter;
 
-/// Columns of what is shown folded: calls and results are cut there.
-const FOLDED: usize = 160;
+/// Columns of what is shown folded: calls and results are cut there. A page is wider, so that no row of it breaks again.
+const FOLDED: usize = 120;
 /// Columns of what is unfolded: the page wraps by itself.
 const UNFOLDED: usize = 1_000_000;
 
