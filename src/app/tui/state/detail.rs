@@ -11,6 +11,7 @@ use crate::tui::render::{
 use crate::tui::text::{Glyph, Line, Remark, Tone};
 use retake_core::content::{diffs_of_call, result_text};
 use retake_core::json::{complete, display_text, skip_value};
+use retake_core::repair::{SyntaxError, first_error};
 use retake_core::rules::{Finding, Run, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::schema::Violation;
@@ -411,15 +412,11 @@ fn end_of_cut_json(text: &str) -> Option<usize> {
     is_remark.then_some(end)
 }
 
-/// The position of a byte, in the words of the finding: lines and columns in bytes, counted from 1.
-fn place_words(text: &str, at: usize) -> String {
-    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
-    let line = before.split(|byte| *byte == b'\n').count();
-    let column = before.rsplit(|byte| *byte == b'\n').next();
-    let column = column.map_or(0, <[u8]>::len) + 1;
-    match line {
-        1 => format!("column {column}"),
-        _ => format!("line {line} column {column}"),
+/// Where a text is not JSON, as the finding says it.
+fn place_words(error: &SyntaxError) -> String {
+    match error.line {
+        1 => format!("column {}", error.column),
+        line => format!("line {line} column {}", error.column),
     }
 }
 
@@ -433,16 +430,16 @@ fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &
     let fault = match skip_value(text.as_bytes(), 0) {
         _ if !is_whole => None,
         Ok(end) if text[end..].trim().is_empty() => None,
-        Ok(end) => Some((end, "text after the JSON value".to_owned())),
-        Err(fault) => Some((fault.at, fault.kind.to_string())),
+        Ok(_) => Some("text after the JSON value".to_owned()),
+        Err(fault) => Some(fault.kind.to_string()),
     };
-    if let Some((at, what)) = fault {
+    if let Some((what, error)) = fault.zip(first_error(text)) {
         let starts_before = |line: &JsonLine| {
             let first = line.pieces.first();
-            first.is_some_and(|(_, range)| range.start <= at)
+            first.is_some_and(|(_, range)| range.start <= error.byte)
         };
         let line = layout.iter().rposition(starts_before).unwrap_or(0);
-        let text = SafeText::from_str(&format!("{}: {what}", place_words(text, at)));
+        let text = SafeText::from_str(&format!("{}: {what}", place_words(&error)));
         remarks.push((
             line,
             Remark {

@@ -676,6 +676,22 @@ fn arguments_that_are_not_json_are_said_to_be_so_while_they_are_typed() {
 }
 
 #[test]
+fn the_finding_the_detail_and_the_editor_name_one_place_of_broken_arguments() {
+    for broken in [
+        r#"{"città": "È così", "x": [1, 2"#,
+        r#"{"città": "È così", 'x': 2}"#,
+    ] {
+        let mut desk = Desk::with("run.json", &request(&[&call("c", "find", broken)]));
+        desk.go_to(2);
+        let found = desk.state.worst_here().unwrap().message();
+        let place = found.split("line 1 column ").nth(1).unwrap();
+        let column: String = place.chars().take_while(char::is_ascii_digit).collect();
+        desk.press("| 3").sees(&format!("column {column}: "));
+        desk.press("e").sees(&format!("line 1, column {column}"));
+    }
+}
+
+#[test]
 fn what_cannot_be_checked_is_said_where_it_is_written() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("o")

@@ -15,6 +15,7 @@ use retake_core::actions::{self, ActionError, ItemValue, OpenItem, lines, types_
 use retake_core::engine::TURN_LIMIT;
 use retake_core::json::not_json;
 use retake_core::lab::RECORDED;
+use retake_core::repair::{SyntaxError, first_error};
 use retake_core::rules::{Finding, Run};
 use retake_core::safe_text::SafeText;
 use retake_core::schema::{Validator, Violation};
@@ -492,7 +493,18 @@ impl EditedItem {
         let fault = is_all.then(|| serde_json::from_str::<Value>(text).err());
         // The rules read an empty text as no arguments.
         if let Some(error) = fault.flatten().filter(|_| !text.trim().is_empty()) {
-            return Some(format!("{} (you can still accept it)", not_json(&error)));
+            let fault = match first_error(text) {
+                Some(SyntaxError { line, column, .. }) => {
+                    let ends = if error.is_eof() {
+                        "it ends too early, "
+                    } else {
+                        ""
+                    };
+                    format!("not JSON: {ends}line {line}, column {column}")
+                }
+                None => not_json(&error),
+            };
+            return Some(format!("{fault} (you can still accept it)"));
         }
         let found = self.violations(&json).into_iter();
         let found: Vec<_> = found.filter(|it| is_at(it, value)).collect();
