@@ -313,7 +313,7 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
         Arguments::None => {}
         Arguments::Text(text) | Arguments::Value(text) => {
             let is_whole = item.span.len() <= subject.limit;
-            push_arguments(text, is_whole, subject.violations, lines);
+            push_arguments(text, is_whole, subject, lines);
         }
         Arguments::FreeForm(text) => lines.extend(plain_lines(&SafeText::from_str(text))),
     }
@@ -352,7 +352,9 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
                     true => text_lines(text, writing),
                     false => plain_lines(&SafeText::from_str(text)),
                 };
-                lines.extend(json_text_lines(text, is_whole).unwrap_or_else(text_lines));
+                lines.extend(
+                    json_text_lines(text, is_whole, subject.mode).unwrap_or_else(text_lines),
+                );
             }
             true => lines.extend(text_lines(text, writing)),
             false => lines.extend(plain_lines(&SafeText::from_str(text))),
@@ -360,7 +362,7 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
     } else if !has_arguments && item.kind != Kind::Call {
         let raw = String::from_utf8_lossy(bytes);
         if is_container(&raw) {
-            push_json(&raw, &[], lines);
+            lines.extend(json_lines(&raw, subject.mode));
         } else {
             lines.extend(plain_lines(&SafeText::from_bytes(bytes)));
         }
@@ -379,12 +381,12 @@ const REMARK: usize = 200;
 
 /// The lines of a text that is JSON; `None` where it is none. Where its producer cut it, what there is of it is
 /// laid out and a note says so. `is_whole` says that all of the text was read.
-pub fn json_text_lines(text: &str, is_whole: bool) -> Option<Vec<Line>> {
+pub fn json_text_lines(text: &str, is_whole: bool, mode: Mode) -> Option<Vec<Line>> {
     if is_container(text) {
-        return Some(json_lines(text));
+        return Some(json_lines(text, mode));
     }
     let end = end_of_cut_json(text)?;
-    let mut lines = json_lines(&text[..end]);
+    let mut lines = json_lines(&text[..end], mode);
     let remark = text[end..].trim();
     let note = match (remark, is_whole) {
         ("", false) => return Some(lines),
@@ -421,7 +423,7 @@ fn place_words(error: &SyntaxError) -> String {
 }
 
 /// Arguments with what is wrong at its place; where they are no JSON, the place where reading stopped.
-fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &mut Vec<Line>) {
+fn push_arguments(text: &str, is_whole: bool, subject: &DetailSubject<'_>, lines: &mut Vec<Line>) {
     if text.is_empty() {
         return;
     }
@@ -448,7 +450,7 @@ fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &
             },
         ));
     }
-    for violation in violations {
+    for violation in subject.violations {
         let line_of = |pointer: &str| {
             layout
                 .iter()
@@ -457,7 +459,7 @@ fn push_arguments(text: &str, is_whole: bool, violations: &[Violation], lines: &
         let line = line_of(&violation.pointer).or_else(|| line_of(violation.holder()));
         remarks.push((line.unwrap_or(0), remark_of(violation)));
     }
-    push_laid_out(text, layout, &remarks, lines);
+    push_laid_out(text, layout, &remarks, subject.mode, lines);
 }
 
 fn remark_of(violation: &Violation) -> Remark {
@@ -474,20 +476,17 @@ fn remark_of(violation: &Violation) -> Remark {
 }
 
 /// JSON laid out.
-pub fn json_lines(text: &str) -> Vec<Line> {
+pub fn json_lines(text: &str, mode: Mode) -> Vec<Line> {
     let mut lines = Vec::new();
-    push_json(text, &[], &mut lines);
+    push_laid_out(text, pretty::lay_out(text), &[], mode, &mut lines);
     lines
-}
-
-fn push_json(text: &str, remarks: &[(usize, Remark)], lines: &mut Vec<Line>) {
-    push_laid_out(text, pretty::lay_out(text), remarks, lines);
 }
 
 fn push_laid_out(
     text: &str,
     layout: Vec<JsonLine>,
     remarks: &[(usize, Remark)],
+    mode: Mode,
     lines: &mut Vec<Line>,
 ) {
     for (number, json) in layout.into_iter().enumerate() {
@@ -510,9 +509,16 @@ fn push_laid_out(
                 }
                 TokenKind::Punctuation => {}
                 TokenKind::Key => line.pieces.push((Tone::Key, SafeText::from_str(written))),
-                TokenKind::String => match string_lines(written) {
-                    Ok(string) => line.pieces.push((Tone::String, string)),
-                    Err(lines) => block = lines,
+                TokenKind::String => match (nested_json(written, mode), string_lines(written)) {
+                    (Some(nested), _) => {
+                        line.pieces.push((Tone::Dim, SafeText::from_static(NESTED)));
+                        block = nested;
+                    }
+                    (None, Ok(string)) => line.pieces.push((Tone::String, string)),
+                    (None, Err(lines)) => {
+                        let lines = lines.into_iter();
+                        block = lines.map(|text| Line::new(Tone::String, text)).collect();
+                    }
                 },
                 TokenKind::Scalar => line
                     .pieces
@@ -520,14 +526,17 @@ fn push_laid_out(
             }
         }
         lines.push(line);
-        lines.extend(block.into_iter().map(|text| Line {
-            indent: indent + LEVEL,
-            pieces: vec![
+        lines.extend(block.into_iter().map(|line| {
+            let bar = [
                 (Tone::Glyph(Glyph::Bar), SafeText::from_static(" ")),
                 (Tone::Plain, SafeText::from_static(" ")),
-                (Tone::String, text),
-            ],
-            ..Line::default()
+                (Tone::Plain, SafeText::from_str(&" ".repeat(line.indent))),
+            ];
+            Line {
+                indent: indent + LEVEL,
+                pieces: bar.into_iter().chain(line.pieces).collect(),
+                ..Line::default()
+            }
         }));
         lines.extend(own.map(|(_, remark)| Line {
             indent,
@@ -535,6 +544,22 @@ fn push_laid_out(
             ..Line::default()
         }));
     }
+}
+
+/// In the place of a string whose JSON is laid out below.
+const NESTED: &str = "JSON in a string";
+
+/// The JSON in a string laid out, where pretty is asked for.
+fn nested_json(written: &str, mode: Mode) -> Option<Vec<Line>> {
+    // Most strings are something else, and not worth a copy.
+    let begins = written
+        .trim_start_matches(['"', ' '])
+        .starts_with(['{', '[']);
+    if mode != Mode::Pretty || !begins {
+        return None;
+    }
+    let text: String = serde_json::from_str(written).ok()?;
+    is_container(&text).then(|| json_lines(&text, mode))
 }
 
 /// A string of JSON without its escapes, in its quotes; one of several lines as these.

@@ -201,6 +201,34 @@ fn rows_of_the_totals_lead_to_what_they_count() {
 }
 
 #[test]
+fn json_in_a_string_of_json_is_laid_out_where_it_is_pretty() {
+    let inner = serde_json::json!({"query": {"city": "Oslo"}, "deep": "[1, {\"two\": 2}]"});
+    let result = serde_json::json!({"status": 200, "body": inner.to_string()});
+    let text = serde_json::json!({"messages": [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "get", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c", "content": result.to_string()},
+    ]});
+    let mut state = opened(&text.to_string(), (140, 40));
+    press(&mut state, "G 3");
+    let shown = screen(&state);
+    for part in [
+        "\"body\": JSON in a string",
+        "│ {",
+        "│     \"city\": \"Oslo\"",
+        "│   \"deep\": JSON in a string",
+        "│     │     \"two\": 2",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    press(&mut state, "t");
+    let shown = screen(&state);
+    assert!(!shown.contains("JSON in a string"), "{shown}");
+    assert!(shown.contains(r#""body": "{"#), "{shown}");
+}
+
+#[test]
 fn the_palette_knows_other_words() {
     let words = [
         ("cost", "where tokens, money and time went"),

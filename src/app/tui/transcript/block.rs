@@ -565,7 +565,7 @@ impl<'a> Block<'a> {
                     let words = words.filter(|_| !explanation.is_empty());
                     words.chain(plan.steps.iter().map(plan_line)).collect()
                 }
-                (None, Some(json)) if is_container(json) => json_lines(json),
+                (None, Some(json)) if is_container(json) => json_lines(json, self.page.mode),
                 _ => plain_lines(&SafeText::from_str(arguments)),
             };
             lines.extend(text_lines(&body.text, Writing::Output));
@@ -736,7 +736,7 @@ impl<'a> Block<'a> {
         };
         // The first lines of JSON are brackets: while it is folded it stands in one line.
         let is_whole = self.item.span.len() <= self.limit();
-        let json = json_text_lines(text, is_whole);
+        let json = json_text_lines(text, is_whole, self.page.mode);
         let is_json = json.is_some();
         let mut is_cut = !is_whole;
         let mut lines = match json {
@@ -849,7 +849,7 @@ impl<'a> Block<'a> {
             false => self.most(most),
         };
         let mut lines = match is_container(text) && self.item.kind == Kind::Assistant {
-            true => json_lines(text),
+            true => json_lines(text, self.page.mode),
             false => self.lines(text, self.markdown()),
         };
         if is_noise || self.item.kind == Kind::System {
@@ -1055,7 +1055,7 @@ impl<'a> Block<'a> {
         self.push(RowKind::Title, margin, left, Vec::new());
         if self.is_unfolded() && !is_all {
             let lines = match is_container(&text) {
-                true => json_lines(&text),
+                true => json_lines(&text, self.page.mode),
                 false => plain_lines(&SafeText::from_str(&text)),
             };
             self.hanging(lines, MOST, 0, None);
