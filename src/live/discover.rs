@@ -5,6 +5,7 @@
 //! folder of ten thousand files is read. Nothing is opened here; what a file holds is read by `inspect`.
 
 use super::stores::{AGENTS, Agent};
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
@@ -19,6 +20,10 @@ const BATCH: usize = 256;
 const DEPTH: usize = 32;
 /// Where OpenClaw leaves the files that it moved into its database: it reads them no more.
 const ARCHIVE: &str = "session-sqlite-import-archive";
+
+/// The folders that are searched where nothing is named.
+const SESSIONS: &str = "sessions";
+const CURRENT: &str = ".";
 
 /// The endings of files that may hold a recording, packed or not.
 const ENDINGS: [&str; 18] = [
@@ -40,6 +45,8 @@ const TREE: (&str, &str) = ("opencode/storage/session", "../../opencode.db");
 pub enum Origin {
     Named,
     Sessions,
+    /// It is the current folder, where nothing else is named: what lies deeper than one folder is left out.
+    Current,
     /// This agent keeps its sessions there.
     Agent(&'static Agent),
     /// retake writes the journals of runs, of proxies and of labs there.
@@ -57,7 +64,7 @@ pub struct Place {
 /// home cannot be known are left out.
 pub fn usual_places(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
     let mut places = vec![Place {
-        path: "sessions".into(),
+        path: SESSIONS.into(),
         origin: Origin::Sessions,
     }];
     // As `usual_root` has it (XDG Base Directory Specification): a path that is not absolute is ignored.
@@ -72,6 +79,15 @@ pub fn usual_places(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Place> {
         }));
     }
     places.extend(agent_places(variable, Path::new(".")));
+    let home = variable("HOME").map(PathBuf::from);
+    let current = env::current_dir().ok();
+    // Homes hold too much else.
+    if current.is_some_and(|current| current.parent().is_some() && Some(current) != home) {
+        places.push(Place {
+            path: CURRENT.into(),
+            origin: Origin::Current,
+        });
+    }
     places
 }
 
@@ -184,11 +200,18 @@ impl Walker<'_> {
     /// Looks through a folder and those below it. Links to folders are not followed, so no circle is walked.
     fn folder(&mut self, index: usize, place: &Place) {
         let is_flat = matches!(place.origin, Origin::Agent(agent) if agent.is_among_others());
-        let deepest = if is_flat { 0 } else { DEPTH };
+        let deepest = match place.origin {
+            _ if is_flat => 0,
+            Origin::Current => 1,
+            _ => DEPTH,
+        };
+        let is_searched = |name: &OsStr| place.origin == Origin::Current && name == SESSIONS;
         let mut folders = vec![(place.path.clone(), 0)];
         while let Some((folder, depth)) = folders.pop() {
             let entries = match fs::read_dir(&folder) {
                 Ok(entries) => entries,
+                // Nobody asked for what lies in the current folder.
+                Err(_) if place.origin == Origin::Current => continue,
                 Err(error) => {
                     (self.on_discovery)(Discovery::Refused(folder, error.to_string()));
                     continue;
@@ -201,7 +224,8 @@ impl Walker<'_> {
                 let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else {
                     continue;
                 };
-                if kind.is_dir() && depth < deepest && !is_hidden(&name) && name != ARCHIVE {
+                let is_left_out = is_hidden(&name) || name == ARCHIVE || is_searched(&name);
+                if kind.is_dir() && depth < deepest && !is_left_out {
                     folders.push((entry.path(), depth + 1));
                 } else if !kind.is_dir() && is_candidate(&name, place.origin) {
                     // Follows a link, so that its size is that of the file.
@@ -277,6 +301,7 @@ pub fn is_recording_name(name: &OsStr) -> bool {
 fn is_candidate(name: &OsStr, origin: Origin) -> bool {
     match origin {
         Origin::Named | Origin::Sessions => is_recording_name(name),
+        Origin::Current => is_recording_name(name) && !is_common_name(name),
         Origin::Runs => name.as_bytes().ends_with(b".jsonl") && !is_hidden(name),
         Origin::Agent(agent) => agent.is_session(name),
     }
@@ -323,6 +348,21 @@ mod tests {
             path: folder.path().to_owned(),
             origin,
         }
+    }
+
+    #[test]
+    fn of_the_current_folder_one_level_is_searched() {
+        let folder = folder_with(&[
+            b"a.json",
+            b"runs/b.jsonl",
+            b"runs/deep/c.json",
+            b"sessions/d.json",
+            b".git/e.json",
+            b"ci.yml",
+        ]);
+        let (names, rest) = found(&[place(&folder, Origin::Current)]);
+        assert_eq!(names, ["a.json", "runs/b.jsonl"]);
+        assert_eq!(rest, [Discovery::Finished]);
     }
 
     #[test]
@@ -463,10 +503,12 @@ mod tests {
                 "/state/retake/runs",
                 "/state/retake/proxy",
                 "/state/retake/labs",
+                ".",
                 "."
             ]
         );
-        assert_eq!(paths(&[("XDG_STATE_HOME", "state")]), ["sessions", "."]);
+        let usual = paths(&[("XDG_STATE_HOME", "state")]);
+        assert_eq!(usual, ["sessions", ".", "."]);
     }
 
     #[test]

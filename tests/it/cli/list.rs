@@ -49,6 +49,24 @@ fn recordings_are_listed_the_newest_first() {
 }
 
 #[test]
+fn without_a_path_the_recordings_of_the_current_folder_are_listed_too() {
+    let (folder, home) = (folder(), tempfile::tempdir().unwrap());
+    let output = retake()
+        .args(["list", "--format", "json"])
+        .current_dir(folder.path())
+        .env("HOME", home.path())
+        .env_remove("XDG_STATE_HOME")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("new.json") && text.contains("old.json"),
+        "{text}"
+    );
+    assert!(!text.contains("notes.json"), "{text}");
+}
+
+#[test]
 fn filters_are_those_of_the_picker() {
     let folder = folder();
     assert_eq!(

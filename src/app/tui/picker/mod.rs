@@ -1073,7 +1073,9 @@ fn place_names(places: &[Place]) -> Vec<&[u8]> {
     for place in places {
         let name = match place.origin {
             Origin::Agent(agent) => agent.title.as_bytes(),
-            Origin::Named | Origin::Sessions | Origin::Runs => place.path.as_os_str().as_bytes(),
+            Origin::Named | Origin::Sessions | Origin::Current | Origin::Runs => {
+                place.path.as_os_str().as_bytes()
+            }
         };
         if !names.contains(&name) {
             names.push(name);

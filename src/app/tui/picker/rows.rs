@@ -58,7 +58,7 @@ impl PickerRow {
                 let kind = kind.and_then(OsStr::to_str).unwrap_or_default();
                 Cow::Owned(format!("retake {}", kind.trim_end_matches('s')))
             }
-            Origin::Named | Origin::Sessions => Cow::Borrowed(""),
+            Origin::Named | Origin::Sessions | Origin::Current => Cow::Borrowed(""),
         };
         Self {
             name: inside.unwrap_or(&candidate.path).to_owned(),
