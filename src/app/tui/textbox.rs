@@ -124,6 +124,13 @@ impl TextBox {
         (cursor.0, cursor.1) == (0, 0)
     }
 
+    fn is_all_selected(&self) -> bool {
+        let lines = self.area.lines();
+        let end = lines.last().map_or(0, |line| line.chars().count());
+        let all = ((0, 0), (lines.len().saturating_sub(1), end));
+        !self.is_empty() && self.area.selection_range() == Some(all)
+    }
+
     /// Takes a key; true if the text is another one now. Enter, and what terminals send for it, is not text
     /// in a single line.
     pub fn key(&mut self, key: KeyEvent) -> bool {
@@ -134,6 +141,11 @@ impl TextBox {
             _ => false,
         };
         if self.is_single && breaks_line {
+            return false;
+        }
+        // A text that is proposed is replaced by a text, not by a line break.
+        if breaks_line && self.is_all_selected() {
+            self.area.cancel_selection();
             return false;
         }
         // As in shells; the widget would undo. Of a prompt the whole line goes, wherever the cursor is.

@@ -218,6 +218,8 @@ fn typing_replaces_the_words_that_were_there_and_a_movement_keeps_them() {
     assert_eq!(typed(r#""No.""#), "No.");
     assert_eq!(typed("^u"), "");
     let old = setup().text;
+    assert_eq!(typed("enter"), old);
+    assert_eq!(typed(r#"enter " Now.""#), format!("{old} Now."));
     assert_eq!(typed(r#"end " Now.""#), format!("{old} Now."));
     let (first, _) = old.split_once('\n').unwrap();
     assert_eq!(
