@@ -16,6 +16,9 @@ use retake_live::report::FileReport;
 use retake_live::{Inputs, exit_on_interrupt};
 use std::io::{self, Write};
 
+/// The signal of a closed pipe.
+const SIGPIPE: i32 = 13;
+
 /// Checks recordings and reports what is broken.
 pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
     let inputs = inputs_of(&arguments.reading)?;
@@ -51,7 +54,13 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<Exit, Failure> {
         |read| check.take(read),
     );
     let ended = done.and_then(|()| check.finish());
-    check.totals.exit(unreadable).after(ended)
+    match (check.totals.exit(unreadable), ended) {
+        // What nobody read to its end is not known to be clean.
+        (Exit::Clean, Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(Exit::Signal(SIGPIPE))
+        }
+        (exit, ended) => exit.after(ended),
+    }
 }
 
 #[cfg(feature = "tables")]

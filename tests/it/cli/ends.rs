@@ -159,6 +159,26 @@ fn a_closed_pipe_is_quiet() {
 }
 
 #[test]
+fn a_pipe_that_is_closed_early_is_no_clean_bill() {
+    let here = folder(&[("clean.json", CLEAN)]);
+    let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_retake"))
+        .args(["check", "--format", "json"])
+        .args(["clean.json"; 2000])
+        .current_dir(here.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut out = BufReader::new(process.stdout.take().unwrap());
+    out.read_line(&mut first).unwrap();
+    drop(out);
+    let ended = process.wait_with_output().unwrap();
+    assert_eq!(ended.stderr, b"");
+    assert_eq!(ended.status.code(), Some(141));
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn an_interrupt_ends_a_command_with_130() {
     let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_retake"))
