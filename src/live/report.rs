@@ -309,9 +309,15 @@ impl FindingReport {
             pointer: finding.pointer.clone(),
             cause: finding.cause.map(OrphanCause::words),
             class: finding.get("class").and_then(ErrorClass::of_words),
-            offers: finding.offers.clone(),
+            offers: done(&finding.offers),
         })
     }
+}
+
+/// The offers without that to wait, which is nothing to be done.
+fn done(offers: &[Offer]) -> Vec<Offer> {
+    let offers = offers.iter().filter(|offer| offer.action != "wait");
+    offers.copied().collect()
 }
 
 #[cfg(test)]

@@ -179,6 +179,17 @@ fn a_pipe_that_is_closed_early_is_no_clean_bill() {
 }
 
 #[test]
+fn a_call_that_waits_is_offered_only_what_can_be_done() {
+    let waiting = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/waiting-approval.json");
+    let here = folder(&[]);
+    for format in ["text", "json"] {
+        let (_, out, _) = told(here.path(), &["check", "--format", format, waiting]);
+        assert!(out.contains("pending-call"), "{out}");
+        assert!(!out.contains("wait (safe)") && !out.contains("\"wait\""), "{out}");
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn an_interrupt_ends_a_command_with_130() {
     let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_retake"))
