@@ -216,7 +216,7 @@ pub enum InputError {
     Empty,
     #[error("a binary file, not a recording")]
     Binary,
-    #[error("format not known yet: this is {title}")]
+    #[error("format not known: this is {title}")]
     Foreign {
         title: &'static str,
         hint: &'static str,

@@ -90,7 +90,7 @@ pub use lines::{FilePlace, file_places};
 pub use opening::OpenedInput;
 pub use parallel_read::ReadPart;
 pub use policies::{PolicyError, read_policy};
-pub use reading::{Progress, ReadOptions, Recording, read_input, read_path};
+pub use reading::{Progress, ReadOptions, Recording, read_input, read_path, recognised};
 pub use refusal::add_refusal;
 pub use resolved::{mark_repaired, mark_resolved};
 pub use save::{SaveError, WriteError, save_take, write_take};

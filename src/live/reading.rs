@@ -389,6 +389,11 @@ pub(crate) fn choose_format(
     })
 }
 
+/// The format of a text that begins so.
+pub fn recognised(head: &[u8]) -> Option<&'static Format> {
+    formats::recognise(&Sample::new(head, true))
+}
+
 fn looks_binary(head: &[u8]) -> bool {
     let head = &head[..head.len().min(8192)];
     let odd = head

@@ -1,7 +1,8 @@
 //! What lies beside a recording: its tools, and the file of an agent that it may go on with.
 
 use super::discover::TOOLS_SUFFIX;
-use super::files::read_definitions;
+use super::files::{read_bytes, read_definitions};
+use super::reading::recognised;
 use super::replace::folder_of;
 use retake_core::session::{Tool, ToolKind};
 use retake_core::wire::tools::read_tools;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// How many files are looked into.
 const LOOKED_INTO: usize = 32;
-/// A file of an agent is no longer than this.
+/// A file of an agent, or one that is recognised for what it is, is no longer than this.
 const LONGEST: u64 = 256 * 1024;
 
 /// The file of an agent in the folder of a recording; the first one by its name. What cannot be read is none:
@@ -76,11 +77,16 @@ pub(crate) fn source_of_take(stem: &str) -> Option<&str> {
 
 /// The tools that a file defines, or what is wrong with it, without its name; it may hold text from the file.
 pub fn read_tools_file(path: &Path) -> Result<Vec<Tool>, String> {
-    let value = read_definitions(path)?;
-    let (tools, complaints) = read_tools(&value);
-    match complaints.into_iter().next() {
-        Some(complaint) => Err(complaint),
-        None => Ok(tools),
+    let read = read_definitions(path).and_then(|value| {
+        let (tools, complaints) = read_tools(&value);
+        complaints.into_iter().next().map_or(Ok(tools), Err)
+    });
+    let bytes = || read_bytes(path, LONGEST).ok();
+    match read {
+        Err(_) if bytes().is_some_and(|bytes| recognised(&bytes).is_some()) => {
+            Err("this is a recording, not a list of tools".to_owned())
+        }
+        read => read,
     }
 }
 

@@ -23,6 +23,7 @@ mod inputs;
 mod lab;
 mod list;
 mod mcp_serve;
+mod mistaken;
 mod open;
 mod output;
 mod proxy;

@@ -8,6 +8,7 @@ use super::arguments::RunArguments;
 use super::confirm::Confirmation;
 use super::exit::{Exit, Failure, LOOK, refused};
 use super::inputs::data_root;
+use super::mistaken::{FileKind, mistaken_file};
 use super::output::safe_line;
 use super::report::{write_finding, write_line};
 use crate::tui::loader::takes::conductor::StagedRun;
@@ -92,7 +93,9 @@ fn resumed(journal: &Path) -> Result<TakeStore, Failure> {
 fn agent_file(path: &Path, wordings: &Wordings) -> Result<AgentFile, Failure> {
     AgentFile::read(path, wordings).map_err(|error| match error {
         AgentError::Invalid { .. } => {
-            refused(error).hinting("`retake help agent-file` lists what an agent file can say")
+            mistaken_file(path, &[FileKind::Agent]).unwrap_or_else(|| {
+                refused(error).hinting("`retake help agent-file` lists what an agent file can say")
+            })
         }
         AgentError::Unreadable { .. } => refused(error),
     })

@@ -2,6 +2,7 @@
 
 use super::arguments::ScriptedArguments;
 use super::exit::{Exit, Failure, LOOK};
+use super::mistaken::{FileKind, mistaken_file};
 use retake_core::script::Script;
 use retake_live::note_ends;
 use retake_live::scripted::{ScriptError, ScriptedServer, read_script, served_paths};
@@ -36,6 +37,7 @@ pub(super) fn run(arguments: &ScriptedArguments) -> Result<Exit, Failure> {
 fn script(path: &Path) -> Result<Script, Failure> {
     read_script(path).map_err(|why| match why {
         ScriptError::File { error, .. } => Failure::of_file(path, &error),
-        ScriptError::Invalid { errors, .. } => Failure::invalid_file(path, &errors, "scripted"),
+        ScriptError::Invalid { errors, .. } => mistaken_file(path, &[FileKind::Script])
+            .unwrap_or_else(|| Failure::invalid_file(path, &errors, "scripted")),
     })
 }

@@ -190,6 +190,70 @@ fn a_call_that_waits_is_offered_only_what_can_be_done() {
 }
 
 #[test]
+fn a_file_of_another_kind_is_named_for_what_it_is() {
+    let agent = "name = \"a\"\n[model]\nscript = \"s.toml\"\n";
+    let script = "name = \"s\"\n[[rule]]\ntext = \"hi\"\n";
+    let spec = "name = \"l\"\n[[finding]]\npath = \"gone.json\"\n[[model]]\nscript = \"s.toml\"\ndialect = \"chat\"\n";
+    let here = folder(&[
+        ("story.json", STORY),
+        ("a.toml", agent),
+        ("s.toml", script),
+        ("bare.json", r#"[{"role":"user","content":"hi"}]"#),
+        ("l.toml", spec),
+        (
+            "tools.json",
+            r#"[{"type":"function","name":"f","parameters":{}}]"#,
+        ),
+    ]);
+    let table: &[(&[&str], &str)] = &[
+        (
+            &["run", "story.json"],
+            "story.json: this is a recording, not an agent file\n  hint: `retake story.json` opens it\n",
+        ),
+        (
+            &["run", "s.toml"],
+            "s.toml: this is a script of a model, not an agent file\n  hint: `retake scripted s.toml` serves it\n",
+        ),
+        (
+            &["run", "l.toml"],
+            "l.toml: this is a spec of the lab, not an agent file\n  hint: `retake lab l.toml` runs it\n",
+        ),
+        (
+            &["scripted", "story.json"],
+            "story.json: this is a recording, not a script of a model\n  hint: `retake story.json` opens it\n",
+        ),
+        (
+            &["scripted", "a.toml"],
+            "a.toml: this is an agent file, not a script of a model\n  hint: `retake run a.toml` runs it\n",
+        ),
+        (
+            &["lab", "story.json", "--model", "story.json"],
+            "story.json: this is a recording, not an agent file or a script of a model\n  hint: `retake story.json` opens it\n",
+        ),
+        (
+            &["lab", "l.toml"],
+            "l.toml:3: `path`: gone.json: no such file or folder\n  hint: paths of a spec begin at the folder of the spec\n",
+        ),
+        (
+            &["check", "story.json", "--tools", "bare.json"],
+            "bare.json: this is a recording, not a list of tools\n",
+        ),
+        (
+            &["check", "tools.json"],
+            "tools.json: format not known: this is a list of tool definitions\n  hint: give it to --tools together with a recording\n",
+        ),
+    ];
+    for (arguments, said) in table {
+        let (code, _, err) = told(here.path(), arguments);
+        assert_eq!(
+            (code, err.as_str()),
+            (2, &*format!("retake: {said}")),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn an_interrupt_ends_a_command_with_130() {
     let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_retake"))

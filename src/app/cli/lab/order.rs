@@ -3,7 +3,8 @@
 use crate::cli::arguments::{LabArguments, LabLimits, StopWhen, TrialWish};
 use crate::cli::confirm::Confirmation;
 use crate::cli::exit::{Failure, refused};
-use crate::cli::output::name_of;
+use crate::cli::mistaken::{FileKind, mistaken};
+use crate::cli::output::{name_of, safe_line};
 use retake_core::engine::agent::{AgentModel, Beside, ModelEndpoint};
 use retake_core::lab::{Named, Spec, Stop, USUAL_ERROR_RATE, Wanted, Which};
 use retake_core::script::Script;
@@ -78,7 +79,13 @@ fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<LabOrde
         },
     };
     let spec = Spec::parse(&text, beside);
-    let spec = spec.map_err(|errors| Failure::invalid_file(path, &errors, "lab"))?;
+    let spec = spec.map_err(|errors| {
+        let other = mistaken(path, &text, &[FileKind::Spec]);
+        other.unwrap_or_else(|| Failure::invalid_file(path, &errors, "lab"))
+    })?;
+    if let Some(failure) = missing_recording(path, &text, &spec, &folder) {
+        return Err(failure);
+    }
     let found = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let confirmation = Confirmation::new(&found, content, powers(&spec, &folder));
     Ok(LabOrder {
@@ -86,6 +93,22 @@ fn of_file(path: &Path, wish: &TrialWish, wordings: &Wordings) -> Result<LabOrde
         folder,
         confirmations: confirmation.into_iter().collect(),
     })
+}
+
+/// A recording of a spec that is not there, with its place in the spec.
+fn missing_recording(path: &Path, text: &str, spec: &Spec, folder: &Path) -> Option<Failure> {
+    let is_missing = |which: &&Which| !folder.join(&which.path).exists();
+    let missing = &spec.findings.iter().find(is_missing)?.path;
+    let names_it = |line: &str| {
+        let (key, value) = line.split_once('=').unwrap_or_default();
+        key.trim() == "path" && value.contains(missing.as_str())
+    };
+    let line = text.lines().position(names_it);
+    let line = line.map_or_else(String::new, |line| format!(":{}", line + 1));
+    let (spec, missing) = (name_of(path), safe_line(missing));
+    let message = format!("{spec}{line}: `path`: {missing}: no such file or folder");
+    let hint = "paths of a spec begin at the folder of the spec";
+    Some(Failure::with_hint(message, hint))
 }
 
 /// What a spec sends where; nothing where all its models are scripts.
@@ -183,7 +206,11 @@ fn model(
     confirmations: &mut Vec<Confirmation>,
 ) -> Result<AgentModel, Failure> {
     let text = text_of(path)?;
-    if !is_script(&text) {
+    let wanted = [FileKind::Agent, FileKind::Script];
+    if let Some(failure) = mistaken(path, &text, &wanted) {
+        return Err(failure);
+    }
+    if FileKind::of(&text) != Some(FileKind::Script) {
         let file = AgentFile::read(path, wordings).map_err(refused)?;
         if !file.agent.model.is_scripted() {
             confirmations.extend(Confirmation::of_agent(&file));
@@ -209,13 +236,6 @@ fn model(
 
 fn text_of(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, &error))
-}
-
-/// Whether a file is a script, so that what is wrong with it is reported as with a script: an agent file has a
-/// model and no rules.
-fn is_script(text: &str) -> bool {
-    let begins = |with: &str| text.lines().any(|line| line.trim_start().starts_with(with));
-    begins("[[rule]]") && !begins("[model]")
 }
 
 /// What the command line says wins over the spec.
