@@ -2,7 +2,9 @@
 
 use super::prices::{Cost, RequestCost};
 use super::tokens::Tokens;
-use crate::json::{Cursor, Result, complete, display_text, first_text_member, milliseconds};
+use crate::json::{
+    Cursor, Result, complete, display_text, first_text_member, milliseconds, skip_value,
+};
 use crate::session::{Item, Session, SourceError, Span};
 use crate::wire::write::edit::member;
 use std::collections::HashMap;
@@ -225,18 +227,38 @@ impl<'a> Envelopes<'a> {
             let tokens = Tokens::of_value(&value[..length])?;
             Some((tokens, cost_of(&value[..length], &tokens)))
         });
+        let closing = self.closing(rest)?;
         let opening = self.opening(record, item)?;
         Ok(Envelope {
-            at: at.or(opening.at),
-            tokens: usage.map_or(opening.tokens, |(tokens, _)| Some(tokens)),
-            cost: usage.map_or(opening.cost, |(_, cost)| cost),
-            accumulated_cost: opening.accumulated_cost,
+            at: closing.at.or(at).or(opening.at),
+            tokens: usage.map_or(closing.tokens.or(opening.tokens), |(it, _)| Some(it)),
+            cost: usage.map_or(closing.cost.or(opening.cost), |(_, cost)| cost),
+            accumulated_cost: closing.accumulated_cost.or(opening.accumulated_cost),
             model: text_of("\"model\":\"")
                 .and_then(|name| self.model(name))
+                .or(closing.model)
                 .or(opening.model),
-            took,
+            took: took.or(closing.took),
             ..Envelope::default()
         })
+    }
+
+    /// What a giant record says after its item and what else is as long: its last members, in any spelling.
+    fn closing(&mut self, rest: Span) -> Result<Envelope, SourceError> {
+        let start = rest.end.saturating_sub(WINDOW).max(rest.start);
+        let end = self.session.source.read(Span::new(start, rest.end))?;
+        let mut closing = Envelope::default();
+        for comma in memchr::memchr_iter(b',', &end) {
+            let members = [b"{", &end[comma + 1..]].concat();
+            // Members of the record itself end where it does.
+            let is_whole = |end: usize| members[end..].trim_ascii().is_empty();
+            if skip_value(&members, 0).is_ok_and(is_whole) {
+                // What cannot be read says nothing.
+                let _ = self.members(&mut Cursor::new(&members), &mut closing);
+                break;
+            }
+        }
+        Ok(closing)
     }
 
     /// What a giant record says before its item: all that a record says which was spelled anew.

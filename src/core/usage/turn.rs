@@ -359,6 +359,39 @@ mod tests {
     }
 
     #[test]
+    fn a_giant_record_is_dated_by_its_last_members_however_it_is_spelled() {
+        let result = serde_json::json!([{"type": "tool_result", "tool_use_id": "t", "content": "x, y ".repeat(20_000)}]);
+        let record = |repeated: &str| {
+            serde_json::json!({
+                "type": "user", "uuid": "3", "parentUuid": "2", "sessionId": "s",
+                "message": {"role": "user", "content": result},
+                "toolUseResult": {"stdout": repeated, "timestamp": "2020-01-01T00:00:00Z"},
+                "slug": "a, {\"b\"", "timestamp": "2026-01-01T00:00:09.000Z",
+            })
+        };
+        let long = record(&"z, ".repeat(20_000)).to_string();
+        let spaced = record("").to_string();
+        let spaced = spaced.replace("\":", "\": ").replace(",\"", ", \"");
+        for record in [long, spaced] {
+            let session = read(
+                "claude-code",
+                &format!(
+                    r#"{{"type":"user","uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"user","content":"hi"}}}}
+{{"type":"assistant","uuid":"2","parentUuid":"1","sessionId":"s","timestamp":"2026-01-01T00:00:02.000Z","message":{{"id":"m","role":"assistant","content":[{{"type":"tool_use","id":"t","name":"Bash","input":{{}}}}]}}}}
+{record}
+{{"type":"assistant","uuid":"4","parentUuid":"3","sessionId":"s","timestamp":"2026-01-01T00:00:13.000Z","message":{{"id":"n","role":"assistant","content":[{{"type":"text","text":"ok"}}]}}}}
+"#
+                ),
+            );
+            let prices = Prices::built_in();
+            let mut reader = UsageReader::new(&session, &prices);
+            assert_eq!(reader.call_duration(1).unwrap(), Some(7_000));
+            let last = session.turns.len() - 1;
+            assert_eq!(reader.turn(last).unwrap().took, Some(4_000));
+        }
+    }
+
+    #[test]
     fn a_count_of_the_first_chunk_is_known_by_what_the_reply_says() {
         let log = |words: usize, output: u64| {
             let user = r#"{"type":"user","uuid":"1","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"hi"}}"#;
