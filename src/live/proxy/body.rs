@@ -1,6 +1,7 @@
 //! Bodies as they pass: whole where they are looked at, piece by piece where they are not, and never ended
 //! where they were cut.
 
+use crate::lock::lock;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -12,12 +13,13 @@ use hyper_util::rt::TokioIo;
 use retake_core::session::Dialect;
 use retake_core::wire::stream::{FRAMES, FrameReader, FrameWriter};
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::TcpStream as StdStream;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -64,20 +66,86 @@ pub(crate) async fn collect(mut body: Incoming, contact: &Contact) -> Result<Byt
     // What a client announces is not there yet.
     let expected = usize::try_from(expected).map_or(ANNOUNCED, |length| length.min(ANNOUNCED));
     // A copy, for a piece that is kept would keep the buffer that the connection reads into.
-    let mut all = Vec::with_capacity(expected);
+    let mut all = BodyBuffer::with_capacity(expected);
     contact.receives(!body.is_end_stream());
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| Cut::Client)?.into_data() else {
             continue; // trailers are not part of a request that is looked at
         };
-        if (all.len() + data.len()) as u64 > LOOKED_AT {
+        if (all.0.len() + data.len()) as u64 > LOOKED_AT {
             return Err(Cut::TooLong);
         }
-        all.extend_from_slice(&data);
+        all.0.extend_from_slice(&data);
     }
     contact.receives(false);
-    all.shrink_to_fit();
-    Ok(Bytes::from(all))
+    Ok(all.into())
+}
+
+/// The memory of a request's body. It is kept for the bodies after it: an allocator gives memory back to the system
+/// while the exchange is still looked at, and getting it again, page by page, costs as much as passing the body.
+struct BodyBuffer(Vec<u8>);
+
+/// Shorter bodies are no trouble for an allocator.
+const REUSED: usize = 32 * 1024;
+/// Most bytes that are kept for later bodies.
+const SPARE: usize = 8 << 20;
+
+/// The memory that is kept, the latest last.
+static SPARES: Mutex<VecDeque<Vec<u8>>> = Mutex::new(VecDeque::new());
+
+impl BodyBuffer {
+    /// Memory for so many bytes, which may be more than twice what they need only where they grow.
+    fn with_capacity(bytes: usize) -> Self {
+        if bytes < REUSED {
+            return Self(Vec::with_capacity(bytes));
+        }
+        let mut spares = lock(&SPARES);
+        let fits = |spare: &Vec<u8>| (bytes..=2 * bytes).contains(&spare.capacity());
+        let latest = spares.iter().rposition(fits);
+        let spare = latest.and_then(|place| spares.remove(place));
+        // The next request of a conversation is a little longer.
+        Self(spare.unwrap_or_else(|| Vec::with_capacity(bytes + bytes / 4)))
+    }
+}
+
+impl From<BodyBuffer> for Bytes {
+    fn from(mut buffer: BodyBuffer) -> Self {
+        if buffer.is_reused() {
+            return Self::from_owner(buffer);
+        }
+        let mut bytes = std::mem::take(&mut buffer.0);
+        bytes.shrink_to_fit();
+        bytes.into()
+    }
+}
+
+impl BodyBuffer {
+    fn is_reused(&self) -> bool {
+        let (length, capacity) = (self.0.len(), self.0.capacity());
+        (REUSED..=SPARE / 4).contains(&capacity) && capacity <= 2 * length
+    }
+}
+
+impl AsRef<[u8]> for BodyBuffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for BodyBuffer {
+    fn drop(&mut self) {
+        if !(REUSED..=SPARE / 4).contains(&self.0.capacity()) {
+            return;
+        }
+        let mut spare = std::mem::take(&mut self.0);
+        spare.clear();
+        let mut spares = lock(&SPARES);
+        spares.push_back(spare);
+        let mut bytes: usize = spares.iter().map(Vec::capacity).sum();
+        while bytes > SPARE {
+            bytes -= spares.pop_front().map_or(bytes, |oldest| oldest.capacity());
+        }
+    }
 }
 
 /// The body of a reply from the upstream. One in frames of AWS comes as server-sent events.
@@ -698,5 +766,28 @@ impl AsyncWrite for Socket {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(length: usize) -> Bytes {
+        let mut body = BodyBuffer::with_capacity(length);
+        body.0.resize(length, b'x');
+        body.into()
+    }
+
+    #[test]
+    fn the_memory_of_a_long_body_is_used_again_once_nobody_holds_it() {
+        let (first, second) = (received(1_500_000), received(1_500_000));
+        let place = first.as_ptr();
+        assert_ne!(place, second.as_ptr());
+        drop((first, second.clone()));
+        assert_eq!(received(1_400_000).as_ptr(), place);
+        assert!(second.iter().all(|byte| *byte == b'x'));
+        // Memory that is much longer than a body is left to longer ones.
+        assert_ne!(received(100_000).as_ptr(), place);
     }
 }

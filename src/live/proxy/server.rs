@@ -39,6 +39,9 @@ const CONNECTIONS: usize = 256;
 const REFUSED: Duration = Duration::from_millis(50);
 /// Longest head of a request, in bytes.
 const HEAD: usize = 64 * 1024;
+/// Most bytes that are read at a time: a longer body is copied while the processor has it in its cache, and memory
+/// of this size is never given back to the system between two requests.
+const READ: usize = HEAD + 8 * 1024;
 /// How long the answer to a missing token takes, so that guessing is slow.
 const GUESSED: Duration = Duration::from_millis(250);
 
@@ -125,6 +128,7 @@ async fn converse(
     builder
         .half_close(true)
         .max_header_size(HEAD)
+        .max_buf_size(READ)
         .header_read_timeout(None)
         .auto_date_header(false);
     let served = builder.serve_connection(socket, service).with_upgrades();
