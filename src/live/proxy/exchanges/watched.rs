@@ -9,7 +9,6 @@ use crate::proxy::headers::{content_encoding, error_head, provider_error_head, s
 use crate::proxy::news::ProxyRequest;
 use crate::proxy::origin::UpstreamFailure;
 use crate::proxy::pass::{Follow, Passing, TransferEnd};
-use crate::proxy::recent::StoredRequest;
 use crate::proxy::recorder::{RecordStage, RecordedBody, RecordedExchange, RecordedHead};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -288,11 +287,8 @@ impl WatchedRequest {
         }
         let ended = EndedExchange {
             state: state.clone(),
-            stored: StoredRequest::of(
-                &self.question,
-                &self.watcher.upstream,
-                inspected.plain.clone(),
-            ),
+            // It is repeated by hand, and there is no operator.
+            stored: None,
             recorded: recorded.clone(),
             unjudged,
         };

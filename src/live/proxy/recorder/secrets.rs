@@ -120,8 +120,14 @@ impl Secrets {
 
     /// Remembers a request that was JSON and in which no secret was found.
     pub(crate) fn found_none(&mut self, continuation: &Continuation, body: &Bytes) {
+        let is_clean = |reading| self.clean.iter().any(|one| one.reading == reading);
+        let new = match &continuation.of {
+            _ if is_clean(continuation.reading) => 0..0,
+            Some((of, new)) if is_clean(*of) => new.clone(),
+            _ => 0..body.len(),
+        };
         let is_one_object = body.starts_with(b"{") && body.ends_with(b"}");
-        let is_on_one_line = || memchr::memchr2(b'\n', b'\r', body).is_none();
+        let is_on_one_line = || memchr::memchr2(b'\n', b'\r', &body[new]).is_none();
         if body.len() > CLEAN_BYTES || !is_one_object || !is_on_one_line() {
             return;
         }
