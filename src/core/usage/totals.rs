@@ -7,9 +7,12 @@ use super::timeline::{Activity, Timeline};
 use super::tokens::Tokens;
 use super::turn::{BYTES_OF_TOKEN, TurnUsage, UsageReader};
 use crate::rules::reports_failure;
-use crate::session::{Kind, Session, SourceError, Speaker};
+use crate::session::{Item, Kind, Session, SourceError, Speaker};
+use crate::wire::images::{images_of, tokens_of};
+use memchr::memmem;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a session took. Times are milliseconds.
@@ -112,7 +115,7 @@ pub struct ResultUsage {
     pub call: usize,
     /// Index of its turn.
     pub turn: usize,
-    /// Bytes of the result, as it is recorded.
+    /// Bytes of the result, as it is recorded, its pictures as their files.
     pub bytes: u64,
     pub took: Option<u64>,
     /// About what it cost as a part of each later request.
@@ -144,6 +147,54 @@ const COMPARED: usize = 6 * LARGEST;
 const MISSES: usize = 10;
 /// Smaller losses are not worth a line.
 const LOST: u64 = 4096;
+/// How large an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    /// As it is recorded, its pictures as their files.
+    bytes: u64,
+    /// As much text as the model reads it like: of pictures that of their tokens.
+    sent: u64,
+}
+
+/// Smaller items hold no picture worth looking at, larger ones are not searched for any.
+const PICTURES: Range<u64> = 4 * 1024..8 * 1024 * 1024;
+/// Bytes in which the first picture of an item is named.
+const BEFORE_PICTURE: u64 = 8 * 1024;
+
+impl Size {
+    fn of_text(item: &Item) -> Self {
+        let all = item.span.len();
+        Self {
+            bytes: all,
+            sent: all,
+        }
+    }
+
+    fn of(session: &Session, item: &Item) -> Result<Self, SourceError> {
+        let mut size = Self::of_text(item);
+        let all = size.bytes;
+        let may_hold = matches!(item.kind, Kind::Output | Kind::User) && PICTURES.contains(&all);
+        if !may_hold
+            || memmem::find(
+                &session.source.read(item.span.head(BEFORE_PICTURE))?,
+                b"image",
+            )
+            .is_none()
+        {
+            return Ok(size);
+        }
+        for image in images_of(item, &session.bytes(item)?) {
+            if let Some(pixels) = image.size {
+                let written = image.length * 4 / 3;
+                let tokens = tokens_of(pixels, session.dialect);
+                size.bytes = size.bytes.saturating_sub(written) + image.length;
+                size.sent = size.sent.saturating_sub(written) + tokens * BYTES_OF_TOKEN;
+            }
+        }
+        Ok(size)
+    }
+}
+
 /// A result is a part of each later request until the history is compacted: what a byte of it cost, summed up
 /// turn by turn. What a request paid for its input is shared out over all that was sent, by size: over what the
 /// recording holds of it, or over the size of its tokens where these are more (the definitions of tools are
@@ -208,6 +259,7 @@ impl SessionUsage {
         let mut last: Option<Tokens> = None;
         let mut idle = None;
         let mut recorded = 0;
+        let mut pictured: BTreeMap<usize, Size> = BTreeMap::new();
         for (turn, found) in session.turns.iter().enumerate() {
             if is_cancelled() {
                 return Ok(None);
@@ -248,8 +300,13 @@ impl SessionUsage {
                 last = None;
                 recorded = 0;
             }
-            let own = found.items().map(|item| session.items[item].span.len());
-            recorded += own.sum::<u64>();
+            for item in found.items() {
+                let size = Size::of(session, &session.items[item])?;
+                recorded += size.sent;
+                if size.sent != size.bytes {
+                    pictured.insert(item, size);
+                }
+            }
         }
         let mut kinds: BTreeMap<&str, KindUsage> = BTreeMap::new();
         let mut tools: BTreeMap<&str, ToolUsage> = BTreeMap::new();
@@ -271,15 +328,17 @@ impl SessionUsage {
             let tool = tools.entry(session.name(item)).or_default();
             tool.calls += 1;
             let output = session.pairing.partner(index);
+            let size = output.and_then(|output| pictured.get(&output)).copied();
             let Some(output) = output.and_then(|output| session.items.get(output)) else {
                 continue;
             };
+            let size = size.unwrap_or(Size::of_text(output));
             let result = ResultUsage {
                 call: index,
                 turn: item.turn as usize,
-                bytes: output.span.len(),
+                bytes: size.bytes,
                 took: reader.call_duration(index)?,
-                cost: costs.of_result(output.turn as usize, output.span.len()),
+                cost: costs.of_result(output.turn as usize, size.sent),
             };
             tool.errors += usize::from(reports_failure(session, output)?);
             tool.bytes += result.bytes;
@@ -496,6 +555,43 @@ mod tests {
         assert_eq!(totals.results[0].turn, 1);
         let cancelled = SessionUsage::of(session, &prices, &|| true, &mut |_, _| ());
         assert_eq!(cancelled.unwrap(), None);
+    }
+
+    #[test]
+    fn a_picture_costs_its_pixels_and_not_the_letters_that_it_is_written_in() {
+        let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xc8".to_vec();
+        png.resize(60_000, 7);
+        let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &png);
+        let picture = serde_json::json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}]);
+        let text = serde_json::json!("word ".repeat(16_000));
+        let result_of = |content: serde_json::Value| {
+            let content = serde_json::json!([{"type": "tool_result", "tool_use_id": "t", "content": content}]);
+            let user = serde_json::json!({"type": "user", "uuid": "3", "parentUuid": "2", "sessionId": "s",
+                "message": {"role": "user", "content": content}});
+            let log: Vec<String> = LOG
+                .lines()
+                .enumerate()
+                .map(|(number, line)| match number {
+                    2 => user.to_string(),
+                    _ => line.replace(
+                        r#""role":"assistant""#,
+                        r#""role":"assistant","model":"claude-sonnet-4-5""#,
+                    ),
+                })
+                .collect();
+            let log = log.join("\n").replace("200,", "30000,");
+            let source: Arc<dyn Source> = Arc::new(log.as_bytes().to_vec());
+            let format = FORMATS.iter().find(|it| it.id == "claude-code").unwrap();
+            let contents = read_buffer(format, &source, log.as_bytes()).unwrap();
+            let prices = Prices::built_in();
+            let totals =
+                SessionUsage::of(&contents.sessions[0], &prices, &|| false, &mut |_, _| ());
+            totals.unwrap().unwrap().results[0]
+        };
+        let (picture, text) = (result_of(picture), result_of(text));
+        assert!((60_000..60_500).contains(&picture.bytes), "{picture:?}");
+        let (picture, text) = (picture.cost.unwrap(), text.cost.unwrap());
+        assert!(picture.raw() * 40 < text.raw(), "{picture} {text}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::content::{Content, PICTURES};
 use super::turn::{Part, inline_data};
-use crate::session::{Item, Kind};
+use crate::session::{Dialect, Item, Kind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -51,6 +51,32 @@ pub fn image_addresses(item: &Item, bytes: &[u8]) -> Vec<String> {
         ))
     });
     addresses.collect()
+}
+
+/// About how many tokens a picture of so many pixels is, as the provider publishes it (looked up 2025-11).
+pub fn tokens_of((width, height): (u32, u32), dialect: Dialect) -> u64 {
+    let (width, height) = (f64::from(width), f64::from(height));
+    let fitting = |most: f64| (most / width.max(height)).min(1.0);
+    let tiles =
+        |side: f64, scale: f64| (width * scale / side).ceil() * (height * scale / side).ceil();
+    let tokens = match dialect {
+        // docs.claude.com, "Vision": width times height by 750, scaled to 1568 pixels and to about 1,600 tokens.
+        Dialect::Anthropic | Dialect::Converse => {
+            let scale = fitting(1568.0);
+            (width * scale * height * scale / 750.0).clamp(1.0, 1600.0)
+        }
+        // platform.openai.com, "Images and vision": 85, and 170 for each tile of 512 pixels, scaled to 2048 pixels and
+        // the shorter side to 768.
+        Dialect::Responses | Dialect::Chat => {
+            let scale = fitting(2048.0);
+            let scale = scale.min(768.0 / width.min(height));
+            85.0 + 170.0 * tiles(512.0, scale)
+        }
+        // ai.google.dev, "Count tokens": 258, of a larger one for each tile of 768 pixels.
+        Dialect::Gemini if width.max(height) <= 384.0 => 258.0,
+        Dialect::Gemini => 258.0 * tiles(768.0, 1.0),
+    };
+    tokens as u64
 }
 
 /// The files of the pictures that an item holds itself.
@@ -214,6 +240,22 @@ mod tests {
         let mut lossy = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a".to_vec();
         lossy.extend([0xd0, 7, 100, 0]);
         assert_eq!(size_of(&lossy), Some((2000, 100)));
+    }
+
+    #[test]
+    fn a_picture_is_as_many_tokens_as_its_provider_says() {
+        for (size, dialect, tokens) in [
+            ((320, 200), Dialect::Anthropic, 85),
+            ((1092, 1092), Dialect::Anthropic, 1589),
+            ((4000, 3000), Dialect::Anthropic, 1600),
+            ((512, 512), Dialect::Chat, 255),
+            ((1024, 1024), Dialect::Responses, 765),
+            ((2048, 4096), Dialect::Responses, 1105),
+            ((320, 200), Dialect::Gemini, 258),
+            ((960, 540), Dialect::Gemini, 516),
+        ] {
+            assert_eq!(tokens_of(size, dialect), tokens, "{size:?} {dialect:?}");
+        }
     }
 
     #[test]
