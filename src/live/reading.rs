@@ -56,7 +56,7 @@ pub(crate) fn going_on(sessions: &mut [Session]) {
     for session in sessions.iter_mut().filter(|one| !one.contract.goes_on) {
         session.contract.goes_on = true;
         mark_replies(session);
-        session.pairing = pairing::pair(session);
+        pairing::wait_at_end(session);
     }
 }
 

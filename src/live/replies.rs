@@ -51,6 +51,9 @@ pub(crate) fn mark_replies(session: &mut Session) {
 
 /// Notes the calls whose outputs were written by takes.
 fn mark_answered(session: &mut Session, rope: &Rope) {
+    if session.run.is_none() {
+        return;
+    }
     let is_written = |item: &&Item| {
         let mut pieces = rope.pieces_of(item.span).peekable();
         item.kind == Kind::Output

@@ -119,8 +119,9 @@ pub fn check_items(
             continue;
         }
         let span = span_to_read(item, OUTPUT_HEAD);
-        let next = items[place + 1..].iter().filter(|item| is_read(item));
-        let next = next.map(|item| span_to_read(item, OUTPUT_HEAD));
+        let next = (index + 1..).zip(&items[place + 1..]);
+        let next = next.filter(|(index, item)| is_read(item) && run.known(*index).is_none());
+        let next = next.map(|(_, item)| span_to_read(item, OUTPUT_HEAD));
         let bytes = ahead.read(&*run.session.source, span, next)?;
         if !leaves_digest(item) && !is_worth_a_look(item.kind, bytes, rules) {
             continue;

@@ -225,6 +225,21 @@ pub fn pair(session: &Session) -> Pairing {
     }
 }
 
+/// The same for a session that was paired before it was known to go on: its last calls wait for their outputs.
+pub fn wait_at_end(session: &mut Session) {
+    let last = session.last_spoken_turn();
+    let Some(turn) = last.and_then(|last| session.turns.get(last)) else {
+        return;
+    };
+    for index in turn.items() {
+        let is_call = session.items[index].kind == Kind::Call;
+        match session.pairing.standings.get_mut(index) {
+            Some(standing @ PairStatus::Orphan) if is_call => *standing = PairStatus::Pending,
+            _ => {}
+        }
+    }
+}
+
 enum Role {
     Asks,
     Answers,

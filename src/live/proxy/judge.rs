@@ -20,7 +20,7 @@ use retake_core::engine::{
 use retake_core::exchange::machine::Judgement;
 use retake_core::formats::lower;
 use retake_core::redact::{Redactor, Vault};
-use retake_core::rules::{Finding, RULES, Rule, Run};
+use retake_core::rules::{CleanItem, Finding, RULES, Rule, Run};
 use retake_core::schema::SchemaCache;
 use retake_core::session::ledger::Ledger;
 use retake_core::session::takes::TakeId;
@@ -125,7 +125,7 @@ impl Judge {
         let found_in = (text, request.dialect(), false, None);
         let secrets = (secrets, tools_of(request));
         reportable(found_in, judgement, secrets, &standing, |session| {
-            self.request_findings(session)
+            self.request_findings(session, |_| Vec::new())
         })
     }
 
@@ -190,8 +190,12 @@ impl Judge {
     /// A request that its provider would refuse, and for what; `None` where it would not.
     fn refused(&self, request: &Arc<RequestReading>) -> Option<(Arc<dyn Source>, RunStatus)> {
         let session = self.read(request)?;
-        let findings = self.request_findings(session)?;
+        if request.is_sound() {
+            return None;
+        }
+        let findings = self.request_findings(session, |run| request.known_of_itself(run))?;
         if findings.is_empty() {
+            request.was_found_sound();
             return None;
         }
         let standing = request_standing(session, &findings)?;
@@ -221,23 +225,29 @@ impl Judge {
         mark(&mut recording, stop.as_deref());
         let run = Run::new(recording.sessions.first()?, None).compiling(&self.compiled);
         let known = request.known(&run, &rope);
+        let knows = known.len();
         let mut run = run.knowing(known);
         let findings = check_run(&mut run, RULES).ok()?;
-        request.learn(&run, &rope, &findings);
+        request.learn(&run, (&rope, knows), &findings);
         let standing = standing(run.session, &findings)?;
         Some((rope, findings, standing))
     }
 
     /// What the provider would refuse the request for, and what is wrong with the outputs that it brings, where
     /// the policy says what is done about that: reading all outputs of a long history takes a while.
-    fn request_findings(&self, session: &Session) -> Option<Vec<Finding>> {
+    fn request_findings(
+        &self,
+        session: &Session,
+        known: impl FnOnce(&Run<'_>) -> Vec<CleanItem>,
+    ) -> Option<Vec<Finding>> {
         let is_asked = |rule: &&Rule| {
             REFUSED_BY_PROVIDERS.contains(&rule.id)
                 || (ABOUT_RESULTS.contains(&rule.id) && self.policy.names(rule.id))
         };
         let rules: Vec<&'static Rule> = RULES.iter().copied().filter(is_asked).collect();
-        let mut run = Run::new(session, None).compiling(&self.compiled);
-        check_run(&mut run, &rules).ok()
+        let run = Run::new(session, None).compiling(&self.compiled);
+        let known = known(&run);
+        check_run(&mut run.knowing(known), &rules).ok()
     }
 
     fn judgement(&self, faults: &[RunFault]) -> Judgement {

@@ -11,7 +11,7 @@ use retake_core::session::{Dialect, Kind, Rope, Source, SourceError, Span, Splic
 use retake_core::wire::RequestHead;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// A body is compared with another one in pieces of so many bytes.
@@ -42,6 +42,8 @@ pub(crate) struct RequestReading {
     fresh: usize,
     read: OnceLock<Option<Recording>>,
     known: Mutex<Knowledge>,
+    /// It was judged, and nothing of it would be refused.
+    is_sound: AtomicBool,
 }
 
 /// Which request this one continues.
@@ -100,6 +102,7 @@ impl RequestReading {
             repeats_all: false,
             read: OnceLock::new(),
             known: Mutex::default(),
+            is_sound: AtomicBool::new(false),
         }
     }
 
@@ -222,12 +225,27 @@ impl RequestReading {
         })
     }
 
-    /// Remembers in which items of such a history nothing was found, where it is worth it.
-    pub(crate) fn learn(&self, run: &Run<'_>, rope: &Rope, findings: &[Finding]) {
+    /// The same of the request alone.
+    pub(crate) fn known_of_itself(&self, run: &Run<'_>) -> Vec<CleanItem> {
+        let Knowledge { faultless, until } = self.knowledge();
+        faultless.among(run, |span| Some(span).filter(|span| span.end <= until))
+    }
+
+    /// Whether it was judged, and nothing of it would be refused. The same request comes again where its client
+    /// tries again.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.is_sound.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn was_found_sound(&self) {
+        self.is_sound.store(true, Ordering::Relaxed);
+    }
+
+    /// Remembers in which items of such a history nothing was found, where it is worth it: so many were `known`.
+    pub(crate) fn learn(&self, run: &Run<'_>, (rope, known): (&Rope, usize), findings: &[Finding]) {
         let is_judged = |kind| matches!(kind, Kind::Call | Kind::Output);
         let items = run.session.items.iter();
         let judged = items.filter(|item| is_judged(item.kind)).count();
-        let known = self.known(run, rope).len();
         // Who learnt each item as it comes would look at all of them each time.
         if judged <= known + known / 8 + 4 {
             return;
@@ -373,6 +391,14 @@ impl Source for Text {
         let place = |at| usize::try_from(at).unwrap_or(usize::MAX);
         let bytes = self.0.get(place(span.start)..place(span.end));
         buffer.extend_from_slice(bytes.ok_or(SourceError::Gone { span })?);
+        Ok(())
+    }
+
+    fn fill(&self, start: u64, place: &mut [u8]) -> Result<(), SourceError> {
+        let span = Span::new(start, start + place.len() as u64);
+        let from = usize::try_from(start).unwrap_or(usize::MAX);
+        let bytes = self.0.get(from..from.saturating_add(place.len()));
+        place.copy_from_slice(bytes.ok_or(SourceError::Gone { span })?);
         Ok(())
     }
 }

@@ -54,7 +54,7 @@ fn from_scratch(dialect: Dialect, body: &[u8], reply: &str) -> FromScratch {
     let text = Arc::new(body.to_vec());
     let as_sent = read_anew(dialect, text.clone(), body, false);
     let stands = |session: &Session| {
-        let findings = Judge::default().request_findings(session)?;
+        let findings = Judge::default().request_findings(session, |_| Vec::new())?;
         Some(request_standing(session, &findings)?.faults)
     };
     let request = as_sent.and_then(|read| stands(read.sessions.first()?));
