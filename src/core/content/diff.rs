@@ -1,7 +1,7 @@
 //! Edits as diffs: what `Edit`, `MultiEdit`, `apply_patch` and a unified diff change, line by line.
 
 use crate::json::complete;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
 /// What happens to a line.
@@ -57,8 +57,8 @@ const COMPARED: usize = 256 * 1024;
 /// The names that agents give to the text before, the text after, and the file.
 const OLD: &[&str] = &["old_string", "old_str", "oldText", "old_text", "old"];
 const NEW: &[&str] = &["new_string", "new_str", "newText", "new_text", "new"];
-/// The names of the text of a whole file.
-const WHOLE: &[&str] = &["content", "file_text", "contents"];
+/// The names of the text of a whole file, or of a cell of a notebook.
+const WHOLE: &[&str] = &["content", "file_text", "contents", "new_source"];
 const PATH: &[&str] = &[
     "file_path",
     "path",
@@ -104,6 +104,61 @@ pub fn diffs_of_call(arguments: &str) -> Vec<FileDiff> {
     }
 }
 
+/// What the arguments of a call say beside its diffs, as JSON: which cell, whether all places, what a shell runs before
+/// and after the patch.
+pub fn beside_diffs(arguments: &str) -> Option<String> {
+    let mut members: Map<String, Value> = serde_json::from_str(arguments).ok()?;
+    match arguments.contains(BEGIN_PATCH) {
+        true => members.values_mut().for_each(without_patch),
+        false => {
+            let is_file = PATH.iter().any(|key| members.contains_key(*key));
+            members
+                .retain(|key, _| !PATH.contains(&&**key) && !(is_file && WHOLE.contains(&&**key)));
+            without_texts(&mut members);
+            let edits = members.get_mut("edits").and_then(Value::as_array_mut);
+            for edit in edits.into_iter().flatten() {
+                edit.as_object_mut().map(without_texts);
+            }
+        }
+    }
+    members.retain(|_, value| !is_nothing(value));
+    (!members.is_empty()).then(|| Value::Object(members).to_string())
+}
+
+fn without_texts(edit: &mut Map<String, Value>) {
+    edit.retain(|key, _| !OLD.contains(&&**key) && !NEW.contains(&&**key));
+}
+
+fn without_patch(value: &mut Value) {
+    match value {
+        Value::Array(parts) => parts.iter_mut().for_each(without_patch),
+        Value::String(text) => {
+            let Some(start) = text.find(BEGIN_PATCH) else {
+                return;
+            };
+            let end = text
+                .find(END_PATCH)
+                .map_or(text.len(), |it| it + END_PATCH.len());
+            let (before, after) = (&text[..start], text.get(end..).unwrap_or_default());
+            *text = match before.trim().is_empty() && after.trim().is_empty() {
+                true => String::new(),
+                false => format!("{before}…{after}"),
+            };
+        }
+        _ => {}
+    }
+}
+
+/// Whether a value has nothing in it.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Array(parts) => parts.iter().all(is_nothing),
+        Value::Object(members) => members.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
 /// The text of the file that a call writes whole.
 pub(super) fn written_file(arguments: &str) -> Option<String> {
     let value: Value = serde_json::from_str(arguments).ok()?;
@@ -143,6 +198,7 @@ fn compare(old: &str, new: &str, diff: &mut FileDiff) {
 }
 
 const BEGIN_PATCH: &str = "*** Begin Patch";
+const END_PATCH: &str = "*** End Patch";
 
 /// The patch of `apply_patch` in free-form input, in an argument, or in a command that is given to a shell.
 fn patch_in(arguments: &str) -> Option<String> {
@@ -199,7 +255,7 @@ fn file_of(line: &str) -> Option<&str> {
 fn diffs_of_patch(patch: &str) -> Vec<FileDiff> {
     let mut diffs: Vec<FileDiff> = Vec::new();
     for line in patch.lines().skip(1) {
-        if line.starts_with("*** End Patch") {
+        if line.starts_with(END_PATCH) {
             break;
         }
         if let Some(path) = file_of(line) {
@@ -229,7 +285,8 @@ fn hunk_line(line: &str, diff: &mut FileDiff) {
     match line.chars().next() {
         Some('+') => diff.push(Change::Added, rest),
         Some('-') => diff.push(Change::Removed, rest),
-        Some('@') => diff.push(Change::Place, line.trim_matches(['@', ' '])),
+        Some('@') if line.trim_matches(['@', ' ']).is_empty() => diff.push(Change::Place, ""),
+        Some('@') => diff.push(Change::Place, line),
         Some(' ') => diff.push(Change::Same, rest),
         _ => diff.push(Change::Same, line),
     }
@@ -296,7 +353,7 @@ mod tests {
             ),
             (
                 "*** Begin Patch\n*** Update File: c.rs\n@@ fn main()\n keep\n-old\n+new\n*** Delete File: d.rs\n*** End Patch",
-                "c.rs\n@fn main()\n keep\n-old\n+new\nd.rs\n@the file is deleted\n",
+                "c.rs\n@@@ fn main()\n keep\n-old\n+new\nd.rs\n@the file is deleted\n",
             ),
             (
                 r#"{"command":["apply_patch","*** Begin Patch\n*** Add File: e.rs\n+hi\n*** End Patch\n"]}"#,
@@ -310,6 +367,10 @@ mod tests {
                 r#"{"file_path":"g","content":"one\n\ntwo\n"}"#,
                 "g\n+one\n+\n+two\n",
             ),
+            (
+                r#"{"notebook_path":"n.ipynb","cell_id":"c","new_source":"x = 1\ny"}"#,
+                "n.ipynb\n+x = 1\n+y\n",
+            ),
             (r#"{"content":"a message"}"#, ""),
             (r#"{"command":"ls"}"#, ""),
             ("not json", ""),
@@ -319,6 +380,34 @@ mod tests {
         }
         let counts = diffs_of_call(table[0].0)[0].counts();
         assert_eq!(counts, (1, 1));
+    }
+
+    #[test]
+    fn what_a_diff_does_not_show_of_a_call_is_left() {
+        let table = [
+            (
+                r#"{"notebook_path":"n.ipynb","cell_id":"c","new_source":"x"}"#,
+                Some(r#"{"cell_id":"c"}"#),
+            ),
+            (
+                r#"{"file_path":"a","edits":[{"old_string":"x","new_string":"y","replace_all":true}]}"#,
+                Some(r#"{"edits":[{"replace_all":true}]}"#),
+            ),
+            (
+                r#"{"file_path":"a","edits":[{"old_string":"x","new_string":"y"}]}"#,
+                None,
+            ),
+            (r#"{"file_path":"a","content":""}"#, None),
+            (
+                r#"{"cmd":"cd a\napply_patch <<E\n*** Begin Patch\n*** End Patch\nE"}"#,
+                Some(r#"{"cmd":"cd a\napply_patch <<E\n…\nE"}"#),
+            ),
+            (r#"{"input":"*** Begin Patch\n*** End Patch\n"}"#, None),
+            ("*** Begin Patch", None),
+        ];
+        for (arguments, rest) in table {
+            assert_eq!(beside_diffs(arguments).as_deref(), rest, "{arguments}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod table;
 
 pub use ansi::{has_colours, terminal_lines, without_colours};
 pub use code::{Highlighter, Language, code_lines, language_of};
-pub use diff::{Change, DiffLine, FileDiff, diff_of_text, diffs_of_call};
+pub use diff::{Change, DiffLine, FileDiff, beside_diffs, diff_of_text, diffs_of_call};
 pub use look::{Colour, Look, StyledLine};
 pub use markdown::markdown_lines;
 pub use plain::call_text;

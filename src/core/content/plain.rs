@@ -20,6 +20,7 @@ fn diff_text(arguments: &str) -> Option<String> {
             Change::Same => format!(" {}", line.text),
             Change::Added => format!("+{}", line.text),
             Change::Removed => format!("-{}", line.text),
+            Change::Place if line.text.starts_with("@@") => line.text.clone(),
             Change::Place => format!("@@ {}", line.text).trim_end().to_owned(),
         }));
     }

@@ -110,11 +110,15 @@ pub fn summarize_call(tool: &str, arguments: &str) -> CallSummary {
     let (argument, is_path) = argument_of(tool, arguments);
     let line = one_line(&argument);
     let single = serde_json::from_str::<Map<String, Value>>(arguments).is_ok_and(|members| {
-        members.len() <= 1 && !members.values().any(|it| it.is_object() || it.is_array())
+        let is_said = |value: &Value| match value {
+            Value::Object(_) | Value::Array(_) => false,
+            value => words_of(value).is_none_or(|words| line.contains(&words)),
+        };
+        members.len() <= 1 && members.values().all(is_said)
     });
     CallSummary {
         name: display_name(tool),
-        is_all: single && line == argument,
+        is_all: single,
         argument: line,
         is_path,
     }
@@ -134,7 +138,11 @@ pub(super) fn command_of_call(tool: &str, arguments: &str) -> Option<String> {
 
 fn argument_of(tool: &str, arguments: &str) -> (String, bool) {
     if let Some(paths) = patched_paths(arguments) {
-        return (paths, true);
+        let name = plain_name(tool);
+        return match is_among(&WORDS.commands.tools, &name) {
+            true => (format!("apply_patch {paths}"), false),
+            false => (paths, true),
+        };
     }
     let value = serde_json::from_str(arguments)
         .or_else(|_| serde_json::from_slice(&complete(arguments.as_bytes())));
@@ -182,8 +190,8 @@ fn searched(members: &Map<String, Value>) -> String {
 /// The plan that an agent keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentPlan {
-    /// Why it has changed, where the agent says so.
-    pub explanation: Option<String>,
+    /// Why it has changed, where the agent says so; of a plan in words all of it, as Markdown.
+    pub words: String,
     pub steps: Vec<PlanStep>,
 }
 
@@ -206,16 +214,19 @@ pub fn plan_of(tool: &str, arguments: &str) -> Option<AgentPlan> {
         return None;
     }
     let members: Map<String, Value> = serde_json::from_str(arguments).ok()?;
-    let explanation = members.get("explanation").and_then(Value::as_str);
-    Some(AgentPlan {
-        explanation: explanation.map(str::to_owned),
-        steps: steps_of(&members)?,
+    let words = ["explanation", "plan"]
+        .iter()
+        .find_map(|key| members.get(*key)?.as_str());
+    let (words, steps) = (words.unwrap_or_default(), steps_of(&members));
+    (steps.is_some() || !words.is_empty()).then(|| AgentPlan {
+        words: words.to_owned(),
+        steps: steps.unwrap_or_default(),
     })
 }
 
 /// Claude Code, opencode and Codex.
 fn is_plan(name: &str) -> bool {
-    matches!(name, "todowrite" | "updateplan")
+    matches!(name, "todowrite" | "updateplan" | "exitplanmode")
 }
 
 fn steps_of(members: &Map<String, Value>) -> Option<Vec<PlanStep>> {
@@ -281,6 +292,11 @@ fn words_of(value: &Value) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(word) => Some(word.to_string()),
         Value::Array(parts) if !parts.is_empty() => command(parts).or_else(|| {
+            if !parts.iter().any(|it| it.is_object() || it.is_array()) {
+                let list: Vec<String> = parts.iter().take(VALUE).map(Value::to_string).collect();
+                let list = list.join(", ");
+                return Some(format!("[{}]", beginning(&list, VALUE)));
+            }
             let entries = match parts.len() {
                 1 => "1 entry".to_owned(),
                 count => format!("{count} entries"),
@@ -349,7 +365,7 @@ mod tests {
             r#"{"explanation":"found it","plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"},{"step":"c","status":"pending"}]}"#,
         );
         let plan = plan.unwrap();
-        assert_eq!(plan.explanation.as_deref(), Some("found it"));
+        assert_eq!(plan.words, "found it");
         let steps: Vec<_> = plan.steps.iter().map(|it| (&*it.words, it.state)).collect();
         let expected = [
             ("a", StepState::Done),
@@ -358,6 +374,29 @@ mod tests {
         ];
         assert_eq!(steps, expected);
         assert_eq!(plan_of("Bash", r#"{"plan":[]}"#), None);
+        let plan = plan_of("ExitPlanMode", r###"{"plan":"## Plan\n- one"}"###).unwrap();
+        assert_eq!((&*plan.words, &plan.steps[..]), ("## Plan\n- one", &[][..]));
+    }
+
+    #[test]
+    fn a_line_that_leaves_something_out_is_not_all_of_the_arguments() {
+        let long = "long ".repeat(20);
+        let table = [
+            (r#"{"path":"a b"}"#.to_owned(), true),
+            (r#"{"by":null}"#.to_owned(), true),
+            ("{}".to_owned(), true),
+            (r#"{"plan":"first\nsecond"}"#.to_owned(), false),
+            (format!(r#"{{"plan":"{long}"}}"#), false),
+            (r#"{"plan":[1]}"#.to_owned(), false),
+            (r#"{"a":1,"b":2}"#.to_owned(), false),
+        ];
+        for (arguments, is_all) in table {
+            assert_eq!(
+                summarize_call("q", &arguments).is_all,
+                is_all,
+                "{arguments}"
+            );
+        }
     }
 
     #[test]
@@ -444,6 +483,11 @@ mod tests {
                 r#"{"a":1,"b":2,"c":3,"d":[],"e":{},"f":6,"g":7}"#,
                 "many(a: 1, b: 2, c: 3, d: [], e: {}, f: 6, …)",
             ),
+            (
+                "q1",
+                r#"{"p":{"l":[1,2,3]},"q":["a",1]}"#,
+                r#"q1(p: {l: [1, 2, 3]}, q: ["a", 1])"#,
+            ),
             ("rate", r#"{"loans": 4.1/100"#, r#"rate({"loans": 4.1/100)"#),
             (
                 "Write",
@@ -458,7 +502,7 @@ mod tests {
             (
                 "shell",
                 r#"{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: old.rs\n*** End Patch\nEOF"]}"#,
-                "shell(old.rs (deleted))",
+                "shell(apply_patch old.rs (deleted))",
             ),
         ];
         for (tool, arguments, expected) in table {

@@ -180,12 +180,18 @@ fn a_pipe_that_is_closed_early_is_no_clean_bill() {
 
 #[test]
 fn a_call_that_waits_is_offered_only_what_can_be_done() {
-    let waiting = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/waiting-approval.json");
+    let waiting = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/sessions/waiting-approval.json"
+    );
     let here = folder(&[]);
     for format in ["text", "json"] {
         let (_, out, _) = told(here.path(), &["check", "--format", format, waiting]);
         assert!(out.contains("pending-call"), "{out}");
-        assert!(!out.contains("wait (safe)") && !out.contains("\"wait\""), "{out}");
+        assert!(
+            !out.contains("wait (safe)") && !out.contains("\"wait\""),
+            "{out}"
+        );
     }
 }
 

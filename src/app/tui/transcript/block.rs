@@ -17,8 +17,8 @@ use crate::usage::{at_least, summary};
 use crate::words::{clock, count, day, duration, local, model_name};
 use jiff::tz::TimeZone;
 use retake_core::content::{
-    FileDiff, PlanStep, Size, StepState, diffs_of_call, display_name, exit_of_failure,
-    is_from_program, is_reader, plan_of, result_text, summarize_call,
+    FileDiff, PlanStep, Size, StepState, beside_diffs, diffs_of_call, display_name,
+    exit_of_failure, is_from_program, is_reader, plan_of, result_text, summarize_call,
 };
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
@@ -327,8 +327,8 @@ impl<'a> Block<'a> {
         with_images(text, || self.images().to_vec())
     }
 
-    /// The first rows of lines, and how many lines are left out.
-    fn first_rows(&self, lines: Vec<Line>, room: usize, most: usize) -> (Vec<DetailRow>, usize) {
+    /// The first rows of lines, and how much is left out.
+    fn first_rows(&self, lines: Vec<Line>, room: usize, most: usize) -> (Vec<DetailRow>, LeftOut) {
         match self.is_brief() {
             true => first_rows(&brief(lines, room), room, most),
             false => first_rows(&lines, room, most),
@@ -522,6 +522,7 @@ impl<'a> Block<'a> {
             false => SafeText::single_line(&summary.argument, room - reserved),
         };
         let left_over = room - argument.width();
+        let is_told = summary.is_all && argument.as_plain() == summary.argument;
         left.push((Tone::Plain, argument));
         left.push(plain(Tone::Dim, ")"));
         if let Some((tone, text)) = fault.filter(|_| left_over > 8) {
@@ -533,10 +534,13 @@ impl<'a> Block<'a> {
         if self.is_brief() {
             return;
         }
-        let lines = self.arguments(&body, &diffs, summary.is_all);
+        let lines = self.arguments(&body, &diffs, is_told);
         let most = self.most(DIFF);
-        let is_cut = self.item.span.len() > self.limit() && !diffs.is_empty();
-        let size = is_cut.then(|| self.changed(&diffs));
+        let is_cut = self.item.span.len() > self.limit() && !lines.is_empty();
+        let size = is_cut.then(|| match diffs.is_empty() {
+            true => Size::Bytes(self.item.span.len()).to_string(),
+            false => self.changed(&diffs),
+        });
         self.hanging(lines, most, 0, size);
     }
 
@@ -555,14 +559,16 @@ impl<'a> Block<'a> {
         if !lines.is_empty() && has_failed(self.session(), self.page.checked, self.index) {
             lines = not_applied(lines);
         }
+        if !lines.is_empty() && self.is_unfolded() {
+            let rest = beside_diffs(arguments).into_iter();
+            lines.splice(0..0, rest.flat_map(|rest| json_lines(&rest)));
+        }
         let is_pretty = self.page.mode == Mode::Pretty;
         let plan = plan_of(self.session().name(self.item), arguments).filter(|_| is_pretty);
         if lines.is_empty() && !is_told && (self.is_unfolded() || plan.is_some()) {
             lines = match (plan, body.arguments.json()) {
                 (Some(plan), _) => {
-                    let explanation = plan.explanation.unwrap_or_default();
-                    let words = plain_lines(&SafeText::from_str(&explanation)).into_iter();
-                    let words = words.filter(|_| !explanation.is_empty());
+                    let words = text_lines(&plan.words, self.markdown()).into_iter();
                     words.chain(plan.steps.iter().map(plan_line)).collect()
                 }
                 (None, Some(json)) if is_container(json) => json_lines(json, self.page.mode),
@@ -816,7 +822,11 @@ impl<'a> Block<'a> {
             left.extend(row.pieces);
             self.push(RowKind::Body, indent, left, Vec::new());
         }
-        let left_out = left_out + if left_out > 0 { unseen } else { 0 };
+        let left_out = match left_out {
+            LeftOut::Lines(lines @ 1..) => LeftOut::Lines(lines + unseen),
+            LeftOut::Rows(_) if unseen > 0 => LeftOut::Lines(1 + unseen),
+            left_out => left_out,
+        };
         if let Some(words) = more(left_out, size) {
             let left = bar().into_iter().chain(words).collect();
             self.push(RowKind::Body, indent, left, Vec::new());
@@ -1126,9 +1136,33 @@ fn plain(tone: Tone, words: &str) -> (Tone, SafeText) {
     (tone, SafeText::from_str(words))
 }
 
-/// The first rows of lines, and how many lines are left out. Up to [`TAIL`] rows more than `most` are shown rather
+/// How much of lines is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeftOut {
+    Lines(usize),
+    /// What is left of one line that wraps.
+    Rows(usize),
+}
+
+/// The first rows of lines, and how much is left out. Up to [`TAIL`] rows more than `most` are shown rather
 /// than left out.
-fn first_rows(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, usize) {
+fn first_rows(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, LeftOut) {
+    let (rows, left_out) = rows_and_lines(lines, room, most);
+    let rest = lines.last().filter(|_| left_out == 1 && most > 0);
+    let rest = rest.map_or(0, |last| {
+        let before: usize = lines[..lines.len() - 1]
+            .iter()
+            .map(|line| line.rows(room).len())
+            .sum();
+        (before + last.rows(room).len()).saturating_sub(rows.len())
+    });
+    match rest {
+        2.. => (rows, LeftOut::Rows(rest)),
+        _ => (rows, LeftOut::Lines(left_out)),
+    }
+}
+
+fn rows_and_lines(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, usize) {
     let limit = most.saturating_add(TAIL);
     let mut rows: Vec<DetailRow> = Vec::new();
     // The first line of which no row is shown where something is left out.
@@ -1164,12 +1198,13 @@ fn plan_line(step: &PlanStep) -> Line {
 }
 
 /// Says that something is left out.
-fn more(lines: usize, size: Option<String>) -> Option<Pieces> {
-    let words = match (lines, size) {
-        (0, None) => return None,
+fn more(left_out: LeftOut, size: Option<String>) -> Option<Pieces> {
+    let words = match (left_out, size) {
+        (LeftOut::Lines(0), None) => return None,
         (_, Some(size)) => format!(" more of {size}"),
-        (1, None) => " 1 more line".to_owned(),
-        (lines, None) => format!(" {lines} more lines"),
+        (LeftOut::Lines(1), None) => " 1 more line".to_owned(),
+        (LeftOut::Lines(lines), None) => format!(" {lines} more lines"),
+        (LeftOut::Rows(rows), None) => format!(" {rows} more rows"),
     };
     let glyph = (Tone::Glyph(Glyph::More), SafeText::from_static(" "));
     Some(vec![glyph, plain(Tone::Dim, &words)])
