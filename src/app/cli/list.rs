@@ -61,28 +61,38 @@ pub(super) fn run(arguments: &ListArguments) -> Result<Exit, Failure> {
     };
     let mut shown = 0;
     let mut left = candidates.len();
+    let mut waiting: Vec<PickerRow> = Vec::new();
     for batch in candidates.chunks(AT_ONCE) {
         if shown >= wanted {
             break;
         }
+        left -= batch.len();
         for row in rows(batch, &places, &inputs, &prices) {
-            left -= 1;
             match &row.summary {
                 Some(Err(why)) if row.is_named => {
                     unreadable += 1;
                     let why = InputError::Refused(why.clone());
                     report_unreadable(&row.candidate.path, &why);
                 }
-                Some(Ok(summary)) if shown < wanted && terms.match_all(&row) => {
-                    list.row(&row, summary)?;
-                    shown += 1;
-                }
+                Some(Ok(_)) if terms.match_all(&row) => waiting.push(row),
                 _ => {}
+            }
+        }
+        waiting.sort_by_key(|row| Reverse(row.last_entry()));
+        // No file was changed before its last entry was written: those to come are older than this.
+        let next = candidates.get(candidates.len() - left);
+        let next = next.and_then(|next| next.modified);
+        let newer = waiting.partition_point(|row| left == 0 || row.last_entry() >= next);
+        for row in waiting.drain(..newer.min(wanted - shown)) {
+            if let Some(summary) = row.known() {
+                list.row(&row, summary)?;
+                shown += 1;
             }
         }
         list.out.flush()?;
     }
     list.out.finish()?;
+    let left = left + waiting.len();
     if left > 0 {
         let more = counted(left, "older file");
         print_error(&format!("{more} not listed"), Some("--limit N lists more"));
@@ -163,10 +173,9 @@ struct ListedRecording<'a> {
 impl List {
     fn row(&mut self, row: &PickerRow, summary: &Summary) -> io::Result<()> {
         let path = row.candidate.path.to_string_lossy();
-        let modified = row.candidate.modified;
-        let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let modified = modified.and_then(|at| u64::try_from(at.as_millis()).ok());
-        let time = summary.last_entry.or(modified);
+        let time = row.last_entry();
+        let time = time.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let time = time.and_then(|at| u64::try_from(at.as_millis()).ok());
         let title = row.title();
         match self.format {
             LineFormat::Json => write_line(
@@ -229,7 +238,7 @@ impl List {
         if let Some(tokens) = summary.tokens {
             facts.push(format!("{} tokens", count(tokens)));
         }
-        facts.extend(summary.cost.map(|cost| format!("${:.2}", cost.dollars())));
+        facts.extend(summary.cost.map(|cost| cost.to_string()));
         let mut line = palette.dim(facts.join(", ")).to_string();
         if summary.errors > 0 {
             let errors = counted(summary.errors, "error");

@@ -1,6 +1,7 @@
 //! Checks a file against its table of keys.
 
-use crate::{suggest, wording};
+use crate::suggest::did_you_mean;
+use crate::wording;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use std::collections::HashMap;
@@ -303,7 +304,7 @@ impl<'t> Checker<'t> {
         };
         let near = match (shape, value) {
             // Without a noun the shape lists the words itself.
-            (Shape::Word(None, words), DeValue::String(word)) => nearest(word, &words()),
+            (Shape::Word(None, words), DeValue::String(word)) => did_you_mean(word, &words()),
             (Shape::Word(Some(_), words), DeValue::String(word)) => meant(word, &words()),
             (Shape::Tables(_) | Shape::OtherTables, DeValue::Table(_)) => {
                 format!("; write `[[{}]]` with two brackets", quoted(subject.key))
@@ -315,18 +316,9 @@ impl<'t> Checker<'t> {
     }
 }
 
-/// What was probably meant.
-fn nearest(word: &str, known: &[&str]) -> String {
-    let near = suggest::nearest(word, known);
-    let near = near.first();
-    near.map_or_else(String::new, |near| {
-        format!(" (did you mean `{}`?)", near.name)
-    })
-}
-
 /// What was probably meant, and what there is.
 fn meant(word: &str, known: &[&str]) -> String {
-    let near = nearest(word, known);
+    let near = did_you_mean(word, known);
     match known.len() {
         0 => near,
         MANY.. if !near.is_empty() => near,

@@ -14,7 +14,7 @@ use crate::jq::{Expression, ExpressionError};
 use crate::pattern::Pattern;
 use crate::rules::RULES;
 use crate::session::Kind;
-use crate::suggest;
+use crate::suggest::did_you_mean;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -218,7 +218,7 @@ fn kind(name: &str) -> Result<BreakpointTarget, BreakpointError> {
         return Ok(BreakpointTarget::Kind(name));
     }
     let known = known.iter().map(String::as_str).collect::<Vec<_>>();
-    let meant = meant(&name, &known);
+    let meant = did_you_mean(&name, &known);
     Err(BreakpointError::UnknownKind { name, meant })
 }
 
@@ -227,20 +227,13 @@ fn rule(name: &str) -> Result<BreakpointTarget, BreakpointError> {
         return Ok(BreakpointTarget::Rule(name.to_owned()));
     }
     let known = RULES.iter().map(|rule| rule.id).collect::<Vec<_>>();
-    let meant = match meant(name, &known) {
+    let meant = match did_you_mean(name, &known) {
         nothing if nothing.is_empty() => format!("; there are {}", known.join(", ")),
         meant => meant,
     };
     Err(BreakpointError::UnknownRule {
         name: name.to_owned(),
         meant,
-    })
-}
-
-fn meant(name: &str, known: &[&str]) -> String {
-    let nearest = suggest::nearest(name, known).into_iter().next();
-    nearest.map_or(String::new(), |nearest| {
-        format!(" (did you mean `{}`?)", nearest.name)
     })
 }
 

@@ -106,6 +106,14 @@ pub fn nearest(name: &str, offered: &[&str]) -> Vec<Suggestion> {
     Catalogue::new(offered).nearest(name)
 }
 
+/// ` (did you mean `NAME`?)` for the nearest of the names that are known; nothing where none is near.
+pub fn did_you_mean(name: &str, known: &[&str]) -> String {
+    let nearest = nearest(name, known).into_iter().next();
+    nearest.map_or(String::new(), |nearest| {
+        format!(" (did you mean `{}`?)", nearest.name)
+    })
+}
+
 fn compare(wanted: &Name, offered: &Name) -> Option<Suggestion> {
     let ways = [
         same_tool,

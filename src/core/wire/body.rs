@@ -5,6 +5,8 @@
 
 use crate::json::{Cursor, Result, complete, display_text, lossy_text};
 use crate::session::{Item, Kind, Session};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The readable content of one item.
@@ -80,6 +82,24 @@ pub fn body_of(item: &Item, bytes: &[u8]) -> Result<Body> {
     body.text = thought.text;
     body.texts_at.splice(0..0, thought.texts_at);
     Ok(body)
+}
+
+/// A call with its arguments as a value in the member `arguments`, in every dialect: as an expression is to find them.
+/// Other items, and arguments that are no JSON, as they are.
+pub fn with_parsed_arguments<'b>(item: &Item, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    let is_call = matches!(
+        item.kind,
+        Kind::Call | Kind::HostedCall | Kind::ApprovalRequest
+    );
+    let parsed = || {
+        let body = body_of(item, bytes).ok()?;
+        let arguments: Value = serde_json::from_str(body.arguments.json()?).ok()?;
+        let mut members: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
+        members.insert("arguments".to_owned(), arguments);
+        serde_json::to_vec(&members).ok()
+    };
+    let parsed = is_call.then(parsed).flatten();
+    parsed.map_or(Cow::Borrowed(bytes), Cow::Owned)
 }
 
 /// What an item says, without the reasoning that a Chat message may have beside its text: a client need

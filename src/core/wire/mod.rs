@@ -33,7 +33,9 @@ mod survivors;
 pub mod tools;
 mod turn;
 
-pub use body::{Arguments, Body, body_of, body_within, body_without_reasoning};
+pub use body::{
+    Arguments, Body, body_of, body_within, body_without_reasoning, with_parsed_arguments,
+};
 pub use codec::{Codec, InsertedCalls, TextDelta};
 pub use content::Content;
 pub use facts::{

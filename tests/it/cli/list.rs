@@ -67,6 +67,28 @@ fn without_a_path_the_recordings_of_the_current_folder_are_listed_too() {
 }
 
 #[test]
+fn the_date_that_is_printed_is_the_one_of_the_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = |month: u32| {
+        format!(
+            r#"{{"type":"user","uuid":"1","parentUuid":null,"sessionId":"s","timestamp":"2026-0{month}-01T00:00:00Z","message":{{"role":"user","content":"hi"}}}}"#
+        )
+    };
+    // Copied in another order than they were recorded in.
+    let now = std::time::SystemTime::now();
+    for (age, (name, month)) in [("march", 3), ("may", 5), ("april", 4)].iter().enumerate() {
+        let path = folder.path().join(format!("{name}.jsonl"));
+        std::fs::write(&path, log(*month)).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        let minutes = std::time::Duration::from_secs(60 * age as u64);
+        file.set_modified(now - minutes).unwrap();
+    }
+    let sorted = ["may.jsonl", "april.jsonl", "march.jsonl"];
+    assert_eq!(names(&[], folder.path()), sorted);
+    assert_eq!(names(&["--limit", "2"], folder.path()), sorted[..2]);
+}
+
+#[test]
 fn filters_are_those_of_the_picker() {
     let folder = folder();
     assert_eq!(
@@ -76,6 +98,10 @@ fn filters_are_those_of_the_picker() {
     assert_eq!(
         names(&["--filter", "since:1h"], folder.path()),
         ["new.json"]
+    );
+    assert_eq!(
+        names(&["--filter", "before:1h"], folder.path()),
+        ["old.json"]
     );
     assert_eq!(names(&["--filter", "lisbon"], folder.path()), ["old.json"]);
     let wrong = retake()

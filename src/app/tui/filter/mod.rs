@@ -19,9 +19,10 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::jq::{Expression, ExpressionError};
 use retake_core::pattern::Pattern;
-use retake_core::rules::Severity;
+use retake_core::rules::{RULES, Severity};
 use retake_core::safe_text::SafeText;
 use retake_core::session::Kind;
+use retake_core::suggest::did_you_mean;
 use retake_live::search::{Needle, NeedleError};
 use std::borrow::Cow;
 
@@ -47,7 +48,7 @@ pub const SYNTAX: &[(&str, &str)] = &[
 /// What only a filter of items takes.
 const JQ: (&str, &str) = (
     ".arguments.city == \"Oslo\"",
-    "a jq expression holds for the item as recorded",
+    "a jq expression holds for the item as recorded; `.arguments` of a call are its arguments in every format",
 );
 
 /// A word or a field of a filter, as the help shows it.
@@ -165,9 +166,13 @@ pub enum Values {
     Names,
     /// Names of which a part is enough.
     PartNames,
+    /// The same of rules, all of which are known.
+    Rules,
     Kinds,
     /// A time such as `7d`, or a date: that old at most.
     Age,
+    /// The same: older.
+    LeastAge,
     /// `>10k`, `<3`, or exactly so much.
     Number,
 }
@@ -202,9 +207,9 @@ impl Filtered for ItemHead<'_> {
         ),
         FilterTerm::field("tool:search_*", Values::Names, "belongs to this tool"),
         FilterTerm::field(
-            "rule:unknown-*",
-            Values::Names,
-            "has a finding of this rule",
+            "rule:unknown",
+            Values::Rules,
+            "has a finding of this rule; a part of the name is enough",
         ),
         FilterTerm::field(
             "severity:error",
@@ -333,6 +338,8 @@ pub enum FilterError {
     /// A `!` or `~` or `kind:` with nothing after it.
     #[error("`{0}` needs a value")]
     Incomplete(String),
+    #[error("no rule is called `{0}`{meant}", meant = did_you_mean(.0, &rules()))]
+    UnknownRule(String),
     #[error("{0}: takes 7d, 12h, 30m or a date such as 2026-11-20, not `{1}`")]
     NoAge(String, String),
     #[error("`{0}` is not a number such as 3, >10k or <2M")]
@@ -356,12 +363,35 @@ impl FilterError {
     fn is_half_typed(&self) -> bool {
         match self {
             Self::UnknownKind(word) => Kind::ALL.iter().any(|kind| kind.word().starts_with(word)),
-            Self::UnknownField(..) | Self::TooManyWords => false,
+            Self::UnknownField(..) | Self::UnknownRule(_) | Self::TooManyWords => false,
             Self::Text(NeedleError::Expression(_)) => false,
             Self::Incomplete(_) | Self::NoAge(..) | Self::NoNumber(_) => true,
             Self::Text(_) | Self::Expression(_) => true,
         }
     }
+}
+
+fn rules() -> Vec<&'static str> {
+    RULES.iter().map(|rule| rule.id).collect()
+}
+
+/// The rules with these names, of which a part is enough.
+fn rules_named(names: &str) -> Result<Pattern, FilterError> {
+    let pattern = Pattern::of_parts(names);
+    match rules().into_iter().any(|rule| pattern.matches(rule)) {
+        true => Ok(pattern),
+        false => Err(FilterError::UnknownRule(names.to_owned())),
+    }
+}
+
+/// The name of a tool in a filter that no tool has which was called, with the nearest one.
+pub fn unknown_tool(filter: &str, called: &[&str]) -> Option<String> {
+    let mut words = filter.split_whitespace();
+    let name = words.find_map(|word| word.strip_prefix("tool:"))?;
+    let pattern = Pattern::new(name);
+    let is_known = called.iter().any(|tool| pattern.matches(tool));
+    let meant = did_you_mean(name, called);
+    (!is_known).then(|| format!("no tool is called `{name}` here{meant}"))
 }
 
 fn kinds() -> String {
@@ -526,14 +556,10 @@ impl Test {
             Values::Nothing => Self::Word(field),
             Values::Names => Self::Name(field, Pattern::new(value)),
             Values::PartNames => Self::Name(field, Pattern::of_parts(value)),
+            Values::Rules => Self::Name(field, rules_named(value)?),
             Values::Kinds => Self::Name(field, kinds_named(value)?),
-            Values::Age => {
-                let no_age = || FilterError::NoAge(key.to_owned(), value.to_owned());
-                let age = age(value)
-                    .or_else(|| age_of_date(value))
-                    .ok_or_else(no_age)?;
-                Self::Number(field, f64::NEG_INFINITY, age)
-            }
+            Values::Age => Self::Number(field, f64::NEG_INFINITY, age_of(key, value)?),
+            Values::LeastAge => Self::Number(field, age_of(key, value)?.next_up(), f64::INFINITY),
             Values::Number => {
                 let no_number = || FilterError::NoNumber(value.to_owned());
                 let (least, most) = limits(value).ok_or_else(no_number)?;
@@ -547,6 +573,12 @@ impl Test {
 fn is_field(key: &str, value: &str) -> bool {
     let is_word = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase());
     is_word && !value.starts_with(['/', ':', '\\'])
+}
+
+/// How many seconds ago the time in a field was.
+fn age_of(field: &str, value: &str) -> Result<f64, FilterError> {
+    let age = age(value).or_else(|| age_of_date(value));
+    age.ok_or_else(|| FilterError::NoAge(field.to_owned(), value.to_owned()))
 }
 
 /// `7d` in seconds.

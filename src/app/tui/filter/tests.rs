@@ -78,6 +78,7 @@ fn each_word_keeps_what_it_says() {
         ("!kind:call", &[1, 2]),
         ("tool:se*", &[0, 1]),
         ("rule:unknown-*", &[0]),
+        ("rule:unknown", &[0]),
         ("error", &[0, 1]),
         ("warning", &[2]),
         ("severity:error", &[0]),
@@ -94,6 +95,23 @@ fn each_word_keeps_what_it_says() {
     ];
     for (filter, expected) in table {
         assert_eq!(kept(filter), *expected, "{filter}");
+    }
+}
+
+#[test]
+fn names_that_nothing_has_are_told_with_the_nearest() {
+    let error = Filter::parse("rule:unkown-tool").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "no rule is called `unkown-tool` (did you mean `unknown-tool`?)"
+    );
+    let tools = ["Bash", "Read"];
+    assert_eq!(
+        unknown_tool("error tool:bsh", &tools).as_deref(),
+        Some("no tool is called `bsh` here (did you mean `Bash`?)")
+    );
+    for known in ["tool:bash", "tool:B*", "Bash", "tool:x,Read"] {
+        assert_eq!(unknown_tool(known, &tools), None, "{known}");
     }
 }
 

@@ -9,7 +9,9 @@ use crate::tui::state::preview::{Previews, tool_of};
 use crate::tui::state::tree::Shown;
 use rayon::prelude::*;
 use retake_core::session::{Session, SourceError};
+use retake_core::wire::with_parsed_arguments;
 use retake_live::in_background;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -116,6 +118,10 @@ fn sift_part(
                     }
                     Filter::Everything | Filter::Jq(_) => String::new(),
                 };
+                let bytes = match &filter {
+                    Filter::Jq(_) => with_parsed_arguments(item, &bytes),
+                    Filter::Everything | Filter::Terms(_) => Cow::Borrowed(&*bytes),
+                };
                 filter.matches(&ItemView {
                     head,
                     row: &row,
@@ -129,4 +135,71 @@ fn sift_part(
         }
     }
     Ok(passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::state::tests::opened;
+
+    #[test]
+    fn an_expression_finds_the_arguments_of_a_call_under_one_name_in_every_dialect() {
+        let recordings = [
+            (
+                "Responses",
+                r#"{"model":"m","input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"c","name":"fly","arguments":"{\"city\":\"Oslo\"}"}]}"#,
+            ),
+            (
+                "Chat",
+                r#"{"model":"m","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"fly","arguments":"{\"city\":\"Oslo\"}"}}]}]}"#,
+            ),
+            (
+                "Anthropic",
+                r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"fly","input":{"city":"Oslo"}}]}]}"#,
+            ),
+            (
+                "Gemini",
+                r#"{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"fly","args":{"city":"Oslo"}}}]}]}"#,
+            ),
+            (
+                "Bedrock",
+                r#"{"modelId":"m","messages":[{"role":"user","content":[{"text":"x"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"c","name":"fly","input":{"city":"Oslo"}}}]}]}"#,
+            ),
+            (
+                "Codex",
+                concat!(
+                    r#"{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[]}}"#,
+                    "\n",
+                    r#"{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"function_call","name":"fly","arguments":"{\"city\":\"Oslo\"}","call_id":"c"}}"#,
+                ),
+            ),
+            (
+                "pi",
+                concat!(
+                    r#"{"type":"session","version":3,"id":"a","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}"#,
+                    "\n",
+                    r#"{"type":"message","id":"1","parentId":null,"timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":[{"type":"text","text":"x"}]}}"#,
+                    "\n",
+                    r#"{"type":"message","id":"2","parentId":"1","timestamp":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"fly","arguments":{"city":"Oslo"}}]}}"#,
+                ),
+            ),
+        ];
+        for (dialect, text) in recordings {
+            let state = opened(text, (80, 24));
+            let sifting = |filter: &str| Sifting {
+                filter: Filter::parse(filter).unwrap(),
+                document: state.document.clone().unwrap(),
+                session: 0,
+                checked: None,
+                takes: state.recovery.takes.clone(),
+                is_preview: false,
+            };
+            let kept = |filter: &str| {
+                let shown = sift(&sifting(filter), &AtomicBool::new(false)).unwrap();
+                shown.unwrap().items.len()
+            };
+            let kept = [r#".arguments.city == "Oslo""#, ".arguments.city"].map(kept);
+            assert_eq!(kept, [1, 1], "{dialect}");
+        }
+    }
 }

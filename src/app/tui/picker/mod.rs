@@ -772,8 +772,14 @@ impl Picker {
                         true => theme.glyphs.edge,
                         false => " ",
                     };
+                    let next = self.lines.get(line + 1);
+                    let branch = match next {
+                        Some(ListLine::File(_, true)) => theme.glyphs.branch,
+                        Some(_) | None => theme.glyphs.border.bottom_left,
+                    };
+                    let branch = is_child.then_some(branch);
                     let mut spans = vec![Span::raw(edge)];
-                    spans.extend(cells(&self.rows[*number], *is_child, &columns, theme));
+                    spans.extend(cells(&self.rows[*number], branch, &columns, theme));
                     spans
                 }
             },
@@ -1114,13 +1120,14 @@ fn message(who: &str, text: &str, most: usize, width: usize, theme: &Theme) -> V
     let lines = rows.into_iter().take(most).map(|(number, row)| {
         let who = if number == 0 { who } else { "" };
         let mut spans = vec![Span::styled(format!("{who:<WHO$}"), theme.dim)];
+        let more = theme.glyphs.more.chars().count();
         match is_cut && number + 1 == most {
-            true => {
-                spans.extend(theme.spans(
-                    &row.truncated(room.saturating_sub(theme.glyphs.more.chars().count())),
-                    theme.text,
-                ));
+            true if row.width() + more <= room => {
+                spans.extend(theme.spans(&row, theme.text));
                 spans.push(Span::styled(theme.glyphs.more, theme.dim));
+            }
+            true => {
+                spans.extend(theme.spans(&row.truncated(room.saturating_sub(more)), theme.text))
             }
             false => spans.extend(theme.spans(&row, theme.text)),
         }

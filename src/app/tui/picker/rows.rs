@@ -120,7 +120,7 @@ impl PickerRow {
     }
 
     /// When the last entry was recorded; where that is not known, when the file was changed.
-    fn last_entry(&self) -> Option<SystemTime> {
+    pub fn last_entry(&self) -> Option<SystemTime> {
         let recorded = self.known().and_then(|summary| summary.last_entry);
         let recorded = recorded.map(|at| SystemTime::UNIX_EPOCH + Duration::from_millis(at));
         recorded.or(self.candidate.modified)
@@ -198,7 +198,7 @@ impl Filtered for PickerRow {
         FilterTerm::word(UNREAD, "cannot be read"),
         FilterTerm::field(
             "rule:orphan",
-            Values::PartNames,
+            Values::Rules,
             "has a finding of this rule; a part of the name is enough",
         ),
         FilterTerm::field("tool:search", Values::PartNames, "calls this tool"),
@@ -217,6 +217,11 @@ impl Filtered for PickerRow {
             "since:7d",
             Values::Age,
             "was written since then: 7d, 12h, 30m, 2026-11-20",
+        ),
+        FilterTerm::field(
+            "before:7d",
+            Values::LeastAge,
+            "was written before then: 7d, 12h, 30m, 2026-11-20",
         ),
         FilterTerm::field(
             "turns:>9",
@@ -264,7 +269,7 @@ impl Filtered for PickerRow {
     fn number(&self, field: &str) -> Option<f64> {
         let summary = self.known().filter(|summary| summary.is_whole);
         match field {
-            "since" => Some(self.age().as_secs_f64()),
+            "since" | "before" => Some(self.age().as_secs_f64()),
             "turns" => summary.map(|summary| summary.turns as f64),
             "tokens" => summary?.tokens.map(|tokens| tokens as f64),
             "cost" => summary?.cost.map(Cost::dollars),
@@ -572,16 +577,16 @@ pub fn fit(wanted: &[Id], sorted: Id, width: usize) -> Vec<(Column<Id>, usize)> 
     columns::fit(&columns.collect::<Vec<_>>(), width)
 }
 
-/// The cells of a row.
+/// The cells of a row; a sub-agent hangs on its parent by `branch`.
 pub fn cells(
     row: &PickerRow,
-    is_child: bool,
+    branch: Option<&'static str>,
     columns: &[(Column<Id>, usize)],
     theme: &Theme,
 ) -> Vec<Span<'static>> {
     let cells = columns.iter().flat_map(|(column, width)| {
         let cell = match column.id {
-            Id::Title => title(row, is_child, *width, theme),
+            Id::Title => title(row, branch, *width, theme),
             id => cell(row, id, *width, theme),
         };
         column.cell(cell, *width)
@@ -625,7 +630,12 @@ fn cell(row: &PickerRow, id: Id, width: usize, theme: &Theme) -> Vec<Span<'stati
     }
 }
 
-fn title(row: &PickerRow, is_child: bool, width: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn title(
+    row: &PickerRow,
+    branch: Option<&'static str>,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
     let words = row.title();
     let style = match words.is_empty() {
         true => theme.dim,
@@ -633,8 +643,8 @@ fn title(row: &PickerRow, is_child: bool, width: usize, theme: &Theme) -> Vec<Sp
     };
     let mut spans = Vec::new();
     let mut room = width;
-    if is_child {
-        spans.push(Span::styled(format!("{} ", theme.glyphs.branch), theme.dim));
+    if let Some(branch) = branch {
+        spans.push(Span::styled(format!("{branch} "), theme.dim));
         room = room.saturating_sub(2);
     }
     let text = match words.is_empty() {

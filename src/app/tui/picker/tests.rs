@@ -612,3 +612,15 @@ fn a_question_mark_in_the_filter_shows_what_it_takes_and_within_a_word_is_a_lett
     press(&mut picker, " ?");
     assert!(screen(&picker, 100, 50).contains("rule:orphan"));
 }
+
+#[test]
+fn a_message_that_is_cut_ends_in_one_ellipsis() {
+    let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
+    for words in ["word ".repeat(60), "a".repeat(300)] {
+        for width in 30..60 {
+            let lines = super::message("you", &words, 2, width, &theme);
+            let last = lines.last().unwrap().to_string();
+            assert!(last.ends_with('…') && !last.contains("……"), "{last}");
+        }
+    }
+}

@@ -245,9 +245,9 @@ impl Filtered for ExchangeSummary {
         FilterTerm::word("warning", "has a finding of severity warning"),
         FilterTerm::word("finding", "has any finding"),
         FilterTerm::field(
-            "rule:unknown-*",
-            Values::Names,
-            "has a finding of this rule",
+            "rule:unknown",
+            Values::Rules,
+            "has a finding of this rule; a part of the name is enough",
         ),
         FilterTerm::field("tool:pay", Values::Names, "has a finding about this tool"),
         FilterTerm::field("model:gpt*", Values::Names, "asks this model"),
