@@ -195,6 +195,8 @@ fn a_sub_agent_with_a_log_of_its_own_opens_from_its_call_and_q_comes_back() {
         json!({"type": "text", "text": "I grep for pay."}),
         100,
     );
+    let stray = json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
+    side.push("user", true, json!({"role": "user", "content": stray}));
     let below = folder.path().join("s/subagents");
     fs::create_dir_all(&below).unwrap();
     fs::write(below.join("agent-1.jsonl"), side.lines.join("\n") + "\n").unwrap();
@@ -206,6 +208,16 @@ fn a_sub_agent_with_a_log_of_its_own_opens_from_its_call_and_q_comes_back() {
     press(&mut terminal, "\n", "I grep for pay.");
     press(&mut terminal, "q", "Task(find callers)");
     press(&mut terminal, "U", "1 sub-agent, 20.2k tok");
+    terminal.send(Key::Esc);
+    // What is wrong in it is counted here, and led to.
+    sees(&mut terminal, "1 error in sub-agents");
+    press(&mut terminal, "]", "orphan-output");
+    terminal.send(Key::Esc);
+    sees(&mut terminal, "Task(find callers)");
+    press(&mut terminal, "5", "2  sub-agent 1  Find every caller");
+    press(&mut terminal, "j\n", "orphan-output");
+    terminal.send(Key::Esc);
+    sees(&mut terminal, "Sessions 2");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
 }

@@ -448,7 +448,14 @@ impl Face {
         match effect {
             Effect::Quit => return Ok(self.app.quit().then_some(Left::Quit)),
             Effect::Close => return Ok((!self.app.close()).then_some(Left::Quit)),
-            Effect::Open(path) => self.open(&path)?,
+            Effect::Open(path) => {
+                let parents = self.app.layers.of::<Debugger>().count();
+                self.open(&path)?;
+                let is_open = self.app.layers.of::<Debugger>().count() > parents;
+                if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
+                    debugger.state.is_sub_agent_file = is_open && parents > 0;
+                }
+            }
             Effect::OpenAt(found, needle) => {
                 self.open(&found.path)?;
                 if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {

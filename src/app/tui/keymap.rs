@@ -365,7 +365,7 @@ pub const KEYMAP: &[Binding] = &[
     row(">", C::Resize(Backward), PANES, Group::Panes, "narrower detail").alias(&["narrower"]),
     row("|", C::Transcript, PANES, Group::Panes, "the transcript in one view, or columns").alias(&["layout", "columns"]),
     row("t", C::View, PANES, Group::Panes, "pretty, unescaped or raw").alias(&["json", "source"]),
-    row("enter", C::Open, PANES, Group::Recover, "actions for the finding; in lists: open").in_footer(85, "offers").alias(&["fix", "repair"]),
+    row("enter", C::Open, PANES, Group::Recover, "fixes for the finding; in lists: open").in_footer(85, "fixes").alias(&["fix", "repair"]),
     row("enter", C::Open, &[Overlay], Group::Totals, "in the totals: go to the turn, the call or the sub-agent; esc comes back"),
     row("+ =", C::Zoom(Forward), &[Overlay], Group::Timeline, "in the timeline: zoom in on the bar under the cursor"),
     row("-", C::Zoom(Backward), &[Overlay], Group::Timeline, "in the timeline: zoom out"),

@@ -67,6 +67,17 @@ pub enum Stage {
     Failed(String),
 }
 
+impl Stage {
+    /// How much of the file is read; nothing where it is read in one piece.
+    pub fn percent(&self) -> Option<u64> {
+        let Self::Reading { done, total } = self else {
+            return None;
+        };
+        let percent = done.saturating_mul(100).checked_div(*total);
+        percent.filter(|percent| *percent > 0)
+    }
+}
+
 /// Whether the end of a growing file is kept in sight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follow {
@@ -211,6 +222,12 @@ pub struct State {
     pub jumped_from: Option<Place>,
     /// Sub-agents with logs of their own.
     pub sub_agents: Arc<[SubAgent]>,
+    /// Why the filter leaves nothing, where it names a tool that is not called.
+    pub unknown_tool: Option<String>,
+    /// How many calls were passed whose sub-agents `]` led to.
+    pub passed_sub_agents: usize,
+    /// Whether the file was opened from that of the agent that began it.
+    pub is_sub_agent_file: bool,
     pub prices: Prices,
     /// Where the clocks of the transcript stand.
     pub zone: TimeZone,
@@ -247,7 +264,7 @@ struct ContextShare {
 const LOOKED_BACK: usize = 8;
 
 /// Shown where a filter leaves nothing.
-pub const NO_MATCH: &str = "no item matches the filter: esc clears it, f changes it";
+const NO_MATCH: &str = "no item matches the filter";
 
 impl State {
     /// A debugger of this size that shows nothing yet.
@@ -301,6 +318,9 @@ impl State {
             usage: UsagePlace::default(),
             jumped_from: None,
             sub_agents: Arc::default(),
+            unknown_tool: None,
+            passed_sub_agents: 0,
+            is_sub_agent_file: false,
             prices: Prices::built_in(),
             zone: TimeZone::UTC,
             has_moved: false,
@@ -465,7 +485,17 @@ impl State {
             errors += counts.errors;
             warnings += counts.warnings;
         }
+        for file in self.sub_agents.iter() {
+            errors += file.errors;
+            warnings += file.warnings;
+        }
         (errors, warnings, are_nested)
+    }
+
+    /// The rows of the list of sessions: those of the file, then sub-agents with files of their own.
+    pub fn listed_sessions(&self) -> usize {
+        let document = self.document.as_ref();
+        document.map_or(0, |it| it.recording.sessions.len()) + self.sub_agents.len()
     }
 
     /// How many parts of the file could not be read.
@@ -706,9 +736,28 @@ impl State {
         }
     }
 
-    /// Has counted what the session that is shown took.
+    /// Why there are no totals yet.
+    pub fn why_no_totals(&self) -> String {
+        match self.stage.percent() {
+            _ if self.is_whole() => "counting".to_owned(),
+            Some(percent) => format!("{percent} % of the file is read; this counts all of it"),
+            None => "the file is being read; this counts all of it".to_owned(),
+        }
+    }
+
+    /// Says that the filter leaves nothing.
+    pub fn no_match(&self) -> String {
+        if let Some(words) = self.words_elsewhere() {
+            return format!("{NO_MATCH}; {words} match: S lists the sessions");
+        }
+        let why = self.unknown_tool.as_deref().unwrap_or(NO_MATCH);
+        format!("{why}: esc clears it, f changes it")
+    }
+
+    /// Has counted what the session that is shown took, once all of it is read.
     pub fn count_totals(&mut self) {
         if let Some(document) = self.document.clone()
+            && document.extent == Extent::Whole
             && self.totals().is_none()
         {
             self.effects.push(Effect::Total(document, self.session));
@@ -798,8 +847,7 @@ impl State {
             let findings = list_findings(&self.checked).count();
             tops.findings = window(Pane::Findings, 0, tops.findings, cursor, findings);
         }
-        let sessions = self.document.as_ref();
-        let sessions = sessions.map_or(0, |document| document.recording.sessions.len());
+        let sessions = self.listed_sessions();
         let cursor = self.listed_session.min(sessions.saturating_sub(1));
         tops.sessions = window(Pane::Sessions, 0, tops.sessions, cursor, sessions);
         self.tops = tops;
@@ -834,6 +882,14 @@ impl State {
         match self.session() {
             Some(session) if self.turn() + 1 < session.turns.len() => Vec::new(),
             _ => self.reply(),
+        }
+    }
+
+    /// The finding with the cursor in their list, else the worst about the item with the cursor.
+    pub fn finding_here(&self) -> Option<&Finding> {
+        match self.focus {
+            Pane::Findings => self.checked()?.findings().get(self.finding),
+            _ => self.worst_here(),
         }
     }
 

@@ -437,7 +437,7 @@ pub(super) fn usage(
         Some(order) => format!(" Usage, by {} ", usage::words_of(order)),
     };
     let (Some(totals), Some(session)) = (state.totals(), state.session()) else {
-        let lines = vec![Line::styled("counting", theme.dim)];
+        let lines = vec![Line::styled(state.why_no_totals(), theme.dim)];
         let targets = Vec::new();
         return PageText {
             title,

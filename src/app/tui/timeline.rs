@@ -332,12 +332,18 @@ impl Layer<State> for TimelinePage {
         };
         let keys = Line::styled(keys, theme.dim).right_aligned();
         let listed = timeline.map_or_else(Vec::new, |timeline| self.listed(timeline));
-        let title = match self.part.is_some() {
-            true => format!(
-                " Timeline  {} of {} ",
-                listed.len(),
-                counted(bars.len(), "bar")
+        let left_out = timeline.map_or(0, |timeline| timeline.left_out);
+        let kept = match left_out {
+            0 => counted(bars.len(), "bar"),
+            _ => format!(
+                "the {} longest bars of {}",
+                bars.len(),
+                bars.len() + left_out
             ),
+        };
+        let title = match self.part.is_some() {
+            true => format!(" Timeline  {} of {kept} ", listed.len()),
+            false if left_out > 0 => format!(" Timeline  {kept} "),
             false => " Timeline ".to_owned(),
         };
         let block = theme.pane(Line::from(title), true).title_bottom(keys);
@@ -350,8 +356,8 @@ impl Layer<State> for TimelinePage {
         };
         let Some(timeline) = timeline else {
             let words = match totals {
-                Some(_) => "the recording has no times",
-                None => "counting",
+                Some(_) => "the recording has no times".to_owned(),
+                None => state.why_no_totals(),
             };
             return write(
                 frame,

@@ -25,9 +25,10 @@ use super::layer::Input;
 use super::palette::{Choice, CommandPalette};
 use super::stack::Screen as _;
 use super::state::layout::{LEAST, Pane, WIDE};
-use super::state::{Follow, NO_MATCH, State};
+use super::state::{Follow, State};
 use super::transcript;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
+use retake_core::formats::is_verbatim;
 use retake_core::session::Kind;
 
 /// Takes what the operator does.
@@ -98,7 +99,7 @@ pub fn obey(state: &mut State, command: Command) {
             | Command::Break
     );
     if needs_item && state.has_no_match() && state.context() != Context::List {
-        return state.say(NO_MATCH);
+        return state.say(state.no_match());
     }
     match command {
         Command::Step(_)
@@ -144,7 +145,9 @@ pub fn obey(state: &mut State, command: Command) {
         Command::View => {
             state.detail.mode = state.detail.mode.next();
             let flow = state.transcript.is_on.then_some(state.detail.mode);
-            state.notice = flow.map(|mode| mode.words().to_owned());
+            let document = state.document.as_ref();
+            let is_verbatim = document.is_some_and(|it| is_verbatim(it.recording.format));
+            state.notice = flow.map(|mode| mode.words(is_verbatim).to_owned());
         }
         // Where there is no exchange, that is reported above.
         Command::Intercept | Command::Views => {}
@@ -251,6 +254,12 @@ fn open(state: &mut State) {
         }
         Pane::Sessions => {
             let session = state.listed_session;
+            let sessions = state.document.as_ref();
+            let of_file = sessions.map_or(0, |it| it.recording.sessions.len());
+            if let Some(file) = session.checked_sub(of_file) {
+                let path = state.sub_agents.get(file).map(|file| file.path.clone());
+                return state.effects.extend(path.map(Effect::Open));
+            }
             let (bar, filter) = (state.filter_bar.clone(), state.filter.clone());
             transcript::keys::note_way(state, session);
             motion::open_session(state, session);

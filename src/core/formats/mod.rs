@@ -143,6 +143,11 @@ pub fn is_written(format: &Format) -> bool {
     }
 }
 
+/// Whether items stand in files of a format as they are read, and not spelled anew.
+pub fn is_verbatim(format: &Format) -> bool {
+    matches!(format.reading, Reading::Records(_))
+}
+
 /// Whether `fix` and `doctor` change files of a format: where its items stand in the file, and where edits of its
 /// records are known.
 pub fn is_fixed(format: &Format) -> bool {

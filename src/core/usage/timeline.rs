@@ -49,6 +49,8 @@ pub struct Timeline {
     pub lanes: Vec<Lane>,
     /// In the order in which they begin; of very many the longest.
     pub bars: Vec<Bar>,
+    /// How many bars are left out.
+    pub left_out: usize,
 }
 
 /// How many cells a session has: more than a wide screen.
@@ -102,6 +104,7 @@ impl Timeline {
 
     fn keep_longest(&mut self) {
         self.bars.sort_by_key(|bar| Reverse(bar.took));
+        self.left_out += self.bars.len().saturating_sub(BARS);
         self.bars.truncate(BARS);
     }
 

@@ -190,13 +190,13 @@ mod tests {
                 filter: Filter::parse(filter).unwrap(),
                 document: state.document.clone().unwrap(),
                 session: 0,
-                checked: None,
+                checked: Vec::new(),
                 takes: state.recovery.takes.clone(),
                 is_preview: false,
             };
             let kept = |filter: &str| {
-                let shown = sift(&sifting(filter), &AtomicBool::new(false)).unwrap();
-                shown.unwrap().items.len()
+                let shown = sift(&sifting(filter), 0, &AtomicBool::new(false)).unwrap();
+                shown.unwrap().len()
             };
             let kept = [r#".arguments.city == "Oslo""#, ".arguments.city"].map(kept);
             assert_eq!(kept, [1, 1], "{dialect}");

@@ -38,9 +38,10 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// How items are shown, in the footer.
-    pub fn words(self) -> &'static str {
+    /// How items are shown, in the footer; `is_verbatim` says whether they stand so in the file.
+    pub fn words(self, is_verbatim: bool) -> &'static str {
         match self {
+            Self::Raw if !is_verbatim => "raw: the JSON that retake reads the file as",
             Self::Pretty => "pretty: diffs, Markdown, colours",
             Self::Unescaped => "unescaped: texts and arguments without rendering",
             Self::Raw => "raw: the JSON of the file",

@@ -189,8 +189,13 @@ impl Checked {
     }
 
     pub fn worst(&self, item: usize) -> Option<&Finding> {
-        let found = self.of_item(item).iter().rev();
-        found.max_by_key(|finding| finding.severity)
+        self.findings.get(self.worst_number(item)?)
+    }
+
+    /// The number of the worst finding of an item.
+    pub fn worst_number(&self, item: usize) -> Option<usize> {
+        let found = self.range(item..item + 1).rev();
+        found.max_by_key(|number| self.findings[*number].severity)
     }
 
     /// The next or previous finding as seen from an item that is at least as bad, with its number.

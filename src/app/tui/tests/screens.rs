@@ -163,9 +163,11 @@ fn a_number_in_the_palette_goes_to_that_turn() {
 fn where_no_item_matches_the_list_is_empty_and_says_how_to_clear_the_filter() {
     for view in ["", "|"] {
         let mut desk = super::desk::Desk::of("broken-json.json");
-        desk.press(view).press("f `rule:z`").sees("0 items");
-        desk.press("`x text`").sees("filter: enter applies");
-        desk.press("esc f `rule:z` enter j");
+        desk.press(view)
+            .press("f `rule:turn-limit`")
+            .sees("0 items");
+        desk.press("` x text`").sees("filter: enter applies");
+        desk.press("esc f `rule:turn-limit` enter j");
         desk.sees("no item matches");
         assert_eq!(desk.screen().matches("no item matches").count(), 1);
         desk.misses("turn 1").misses("unknown-tool");

@@ -150,6 +150,33 @@ fn the_header_has_model_turn_context_tokens_and_cost_at_80_columns() {
 }
 
 #[test]
+fn raw_says_whether_the_json_stands_so_in_the_file() {
+    let pi = concat!(
+        r#"{"type":"session","version":3,"id":"a","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}"#,
+        "\n",
+        r#"{"type":"message","id":"1","parentId":null,"timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":[{"type":"text","text":"x"}]}}"#,
+    );
+    for (text, words) in [
+        (log(), "raw: the JSON of the file"),
+        (pi.to_owned(), "raw: the JSON that retake reads the file as"),
+    ] {
+        let mut state = flowing(&text, (100, 24));
+        press(&mut state, "t t");
+        assert_eq!(state.notice.as_deref(), Some(words));
+    }
+}
+
+#[test]
+fn the_list_of_findings_begins_at_the_one_that_the_footer_shows_and_the_footer_follows() {
+    let mut desk = Desk::of("invalid-tool-name.json");
+    desk.press("4").sees(" ● invalid-tool-name  the tool name");
+    desk.press("!").sees(" invalid-tool-name (error) ");
+    desk.press("esc j")
+        .sees(" ▲ unknown-tool  functions.get_tide_table");
+    desk.press("!").sees(" unknown-tool (warning) ");
+}
+
+#[test]
 fn rows_of_the_totals_lead_to_what_they_count() {
     let mut state = flowing(&log(), (80, 24));
     press(&mut state, "g U");

@@ -2,6 +2,7 @@
 
 use super::desk::Desk;
 use super::*;
+use crate::tui::state::Stage;
 use crate::tui::state::layout::Pane;
 use crate::tui::timeline::TimelinePage;
 use ratatui::buffer::Cell;
@@ -984,6 +985,83 @@ fn a_file_that_is_written_shows_its_first_lines_and_unfolds_from_its_title() {
             "{shown}"
         );
     }
+}
+
+#[test]
+fn a_plan_in_words_is_markdown_below_its_call_and_unfolds() {
+    let steps: String = (1..=20).map(|step| format!("- step {step}\n")).collect();
+    let input = serde_json::json!({"plan": format!("## Plan: scroll\n\n**First**\n{steps}")});
+    let mut state = flowing(&called("ExitPlanMode", input, "Approved."), (100, 40));
+    press(&mut state, "g j");
+    let shown = screen(&state);
+    assert!(
+        shown.contains("│ First") && !shown.contains("step 20"),
+        "{shown}"
+    );
+    assert!(shown.contains(" more lines"), "{shown}");
+    press(&mut state, "space");
+    assert!(screen(&state).contains("- step 20"), "{}", screen(&state));
+}
+
+#[test]
+fn an_unfolded_call_shows_all_of_its_arguments() {
+    let unfolded = |tool: &str, input: serde_json::Value, width: u16| {
+        let mut state = flowing(&called(tool, input, "ok"), (width, 40));
+        press(&mut state, "g j space");
+        screen(&state)
+    };
+    let cell = serde_json::json!({"notebook_path": "/a/n.ipynb", "cell_id": "c7", "new_source": "x = 1\ny = 2"});
+    let shown = unfolded("NotebookEdit", cell, 100);
+    for part in ["NotebookEdit(/a/n.ipynb)", "+2", "c7", "+ x = 1", "+ y = 2"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let all = serde_json::json!({"file_path": "/a", "old_string": "x", "new_string": "y", "replace_all": true});
+    let shown = unfolded("Edit", all, 100);
+    assert!(
+        shown.contains("\"replace_all\": true") && shown.contains("+ y"),
+        "{shown}"
+    );
+    // One argument that the row of the call has no room for.
+    let command = format!("echo {} end", "word ".repeat(30));
+    let shown = unfolded("Bash", serde_json::json!({"command": command}), 80);
+    assert!(shown.contains("end\""), "{shown}");
+}
+
+#[test]
+fn what_is_left_of_one_line_is_counted_in_the_rows_that_unfold() {
+    let words = "word ".repeat(80);
+    let input = serde_json::json!({"command": "ls"});
+    let shown = screen(&flowing(&called("Bash", input, &words), (80, 30)));
+    assert!(shown.contains(" 3 more rows"), "{shown}");
+}
+
+#[test]
+fn totals_wait_for_the_whole_file_and_come_by_themselves() {
+    let mut state = opened(&log(), (100, 30));
+    let whole = state.document.clone().unwrap();
+    let part = |extent| {
+        let recording = whole.recording.clone();
+        Arc::new(Document { recording, extent })
+    };
+    state.show(part(Extent::Head));
+    state.stage = Stage::Reading {
+        done: 12,
+        total: 100,
+    };
+    for keys in ["U", "Z"] {
+        let effects = press(&mut state, keys);
+        let counts = |effect: &Effect| matches!(effect, Effect::Total(..));
+        assert!(!effects.iter().any(counts), "{effects:?}");
+        let shown = screen(&state);
+        assert!(shown.contains("12 % of the file is read"), "{shown}");
+        press(&mut state, "esc");
+    }
+    press(&mut state, "U");
+    let whole = part(Extent::Whole);
+    update(&mut state, Message::Report(Report::Whole(whole.clone())));
+    let effects = update(&mut state, Message::Report(Report::Finished(whole)));
+    let counts = |effect: &Effect| matches!(effect, Effect::Total(..));
+    assert!(effects.iter().any(counts), "{effects:?}");
 }
 
 #[test]

@@ -561,7 +561,10 @@ impl<'a> Block<'a> {
         }
         if !lines.is_empty() && self.is_unfolded() {
             let rest = beside_diffs(arguments).into_iter();
-            lines.splice(0..0, rest.flat_map(|rest| json_lines(&rest)));
+            lines.splice(
+                0..0,
+                rest.flat_map(|rest| json_lines(&rest, self.page.mode)),
+            );
         }
         let is_pretty = self.page.mode == Mode::Pretty;
         let plan = plan_of(self.session().name(self.item), arguments).filter(|_| is_pretty);

@@ -51,7 +51,7 @@ pub fn arrive(state: &mut State, report: Report) {
                 state.stage = Stage::Ready;
                 layers::go_to_sought(state);
                 // Those that were looked at follow the run.
-                if state.transcript.is_on || state.totals.is_some() {
+                if state.transcript.is_on || state.totals.is_some() || state.has_overlay() {
                     state.count_totals();
                 }
                 if document.recording.format.id == "claude-code" && state.sub_agents.is_empty() {

@@ -1,18 +1,18 @@
 //! What the panes open over themselves to look for something: find, filter, copy, the log, the tool health.
 
-use super::motion;
+use super::{leaving, motion};
 use crate::tui::copy::{Copied, CopyMenu, LIMIT};
 use crate::tui::effect::{Counting, Effect, Hit, SearchRequest, Sifting};
-use crate::tui::filter::{Filter, FilterBar, Filtering};
+use crate::tui::filter::{Filter, FilterBar, Filtering, unknown_tool};
 use crate::tui::keymap::{Command, Direction};
 use crate::tui::live::words::sentence;
 use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
+use crate::tui::state::State;
 use crate::tui::state::detail::Mode;
 use crate::tui::state::document::Place;
 use crate::tui::state::hits::Hits;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
-use crate::tui::state::{NO_MATCH, State};
 use crate::tui::texts::{self, TextPage};
 use crate::tui::timeline::TimelinePage;
 use crate::tui::transcript::keys;
@@ -25,6 +25,7 @@ use retake_core::session::{Item, Kind};
 use retake_core::wire::body_of;
 use retake_core::wire::images::{image_files, images_of};
 use retake_live::search::Needle;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Asks for a text to find.
@@ -106,8 +107,19 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
         return;
     }
     let has_pane = state.layout.area(Pane::Turns).is_some();
-    if shown.items.is_empty() && !is_preview && !has_pane {
-        state.say(NO_MATCH);
+    state.unknown_tool = None;
+    if shown.items.is_empty() && !is_preview {
+        let session = state.session();
+        let names = session.map(|session| {
+            let names = session.items.iter().map(|item| session.name(item));
+            let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+            names.into_iter().collect::<Vec<_>>()
+        });
+        let filter = state.filter_bar.applied();
+        state.unknown_tool = unknown_tool(filter, &names.unwrap_or_default());
+        if !has_pane {
+            state.say(state.no_match());
+        }
     }
     state.shown = Some(shown);
     motion::stay_in_sight(state);
@@ -542,8 +554,8 @@ pub(super) fn back(state: &mut State) {
         state.show_all();
     } else if state.focus != Pane::Turns {
         motion::focus(state, Pane::Turns);
-    } else {
-        back_to_parent(state);
+    } else if !back_to_parent(state) && state.is_sub_agent_file {
+        leaving::ask_to_leave(state, Command::Close);
     }
 }
 

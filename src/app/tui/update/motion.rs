@@ -7,7 +7,9 @@ use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::state::tree::{Folds, Shown, TreeRow};
 use crate::tui::state::{Follow, Stage, State};
 use crate::tui::transcript::keys;
+use crate::tui::transcript::nested::{NestedPlace, nested_calls};
 use retake_core::rules::Severity;
+use retake_live::SubAgent;
 use std::sync::Arc;
 
 /// Does what a command of moving says.
@@ -85,8 +87,7 @@ pub(super) fn steps(state: &mut State, count: usize, direction: Direction) {
             }
         }
         Pane::Sessions => {
-            let document = state.document.as_ref();
-            let total = document.map_or(0, |document| document.recording.sessions.len());
+            let total = state.listed_sessions();
             state.listed_session = shifted(state.listed_session, count, direction, total);
         }
     }
@@ -389,6 +390,7 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, h
     };
     match found {
         Some((session, number)) => select_finding(state, session, number),
+        None if direction.is_forward() && sub_agent_file(state, least) => {}
         None => {
             let what = if least == Severity::Error {
                 "error"
@@ -414,6 +416,35 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, h
             state.notice = Some(format!("no {way} {what}{of}{back}"));
         }
     }
+}
+
+/// Opens the next sub-agent with a file of its own in which something is as bad; false where there is none.
+fn sub_agent_file(state: &mut State, least: Severity) -> bool {
+    let sessions = state.document.as_ref().map(|it| &it.recording.sessions[..]);
+    let calls = nested_calls(
+        sessions.unwrap_or_default(),
+        &state.sub_agents,
+        state.session,
+    );
+    let files = calls.into_iter().filter_map(|(call, place)| match place {
+        NestedPlace::File(number) => Some((call, state.sub_agents.get(number)?)),
+        NestedPlace::Session(_) => None,
+    });
+    let is_bad = |file: &SubAgent| match least {
+        Severity::Error => file.errors > 0,
+        Severity::Warning | Severity::Info => file.errors + file.warnings > 0,
+    };
+    let mut bad = files.filter(|(_, file)| is_bad(file));
+    let next = bad.nth(state.passed_sub_agents);
+    let next = next.map(|(call, file)| (call, file.path.clone()));
+    let Some((call, path)) = next else {
+        state.passed_sub_agents = 0;
+        return false;
+    };
+    state.passed_sub_agents += 1;
+    state.item = call;
+    state.effects.push(Effect::Open(path));
+    true
 }
 
 /// Puts the cursor on the item of a finding.
@@ -535,7 +566,8 @@ pub(super) fn focus(state: &mut State, pane: Pane) {
             state.left = Pane::Findings;
             let near = state.checked().and_then(|checked| {
                 let last = checked.findings().len().checked_sub(1)?;
-                let here = checked.range(state.item..usize::MAX).start;
+                let here = checked.worst_number(state.item);
+                let here = here.unwrap_or(checked.range(state.item..usize::MAX).start);
                 Some((state.session, here.min(last)))
             });
             let near = near.or_else(|| {

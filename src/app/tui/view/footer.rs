@@ -212,7 +212,7 @@ fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
         spans.extend(theme.spans(&reason.truncated(room), theme.warning));
         return spans;
     }
-    if let Some(finding) = state.worst_here() {
+    if let Some(finding) = state.finding_here() {
         let rule = finding.rule.id;
         spans.push(theme.sign(finding.severity));
         spans.push(Span::styled(format!(" {rule}  "), theme.title));

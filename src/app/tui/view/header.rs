@@ -237,12 +237,10 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
     let is_live = state.live.has_news();
     match &state.stage {
         Stage::Reading { .. } | Stage::Checking if is_live => {}
-        Stage::Reading { done, total } => {
-            let percent = done.saturating_mul(100).checked_div(*total).unwrap_or(0);
-            // What is read in one piece has no progress.
-            let words = match percent {
-                0 => format!("reading{}", theme.glyphs.more),
-                percent => format!("reading {percent}%"),
+        stage @ Stage::Reading { .. } => {
+            let words = match stage.percent() {
+                None => format!("reading{}", theme.glyphs.more),
+                Some(percent) => format!("reading {percent}%"),
             };
             spans.push(Span::styled(words, theme.dim));
         }

@@ -11,7 +11,7 @@ use crate::tui::state::document::{
 use crate::tui::state::layout::Pane;
 use crate::tui::state::preview::{is_call, speaks_for, tool_of};
 use crate::tui::state::tree;
-use crate::tui::state::{NO_MATCH, Stage, State};
+use crate::tui::state::{Stage, State};
 use crate::tui::theme::Theme;
 use crate::words::session_label;
 use ratatui::Frame;
@@ -82,10 +82,7 @@ pub(super) fn filter_words(state: &State, room: usize) -> Option<String> {
 /// Says that a filter leaves nothing, or why nothing was read, where that is so.
 pub(super) fn no_match(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
     let words = match state.has_no_match() {
-        true => Some(match state.words_elsewhere() {
-            Some(words) => format!("{NO_MATCH}; {words} match: S lists the sessions"),
-            None => NO_MATCH.to_owned(),
-        }),
+        true => Some(state.no_match()),
         false => state.nothing_read(),
     };
     if let Some(words) = words {
@@ -497,13 +494,13 @@ fn outcomes(session: &Session, theme: &Theme) -> Vec<Span<'static>> {
 pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
     let document = state.document.as_ref();
     let sessions = document.map_or(&[][..], |document| &document.recording.sessions[..]);
-    let total = sessions.len();
+    let total = state.listed_sessions();
     let name = format!(" Sessions {total} ");
     let inside = framed(frame, area, name, (state, Pane::Sessions), theme);
     let digits = total.to_string().len();
     let cursor = state.listed_session.min(total.saturating_sub(1));
-    let seen = sessions.iter().enumerate().skip(state.tops.sessions);
-    for (at, (index, session)) in seen.take(inside.height.into()).enumerate() {
+    let seen = (0..total).skip(state.tops.sessions);
+    for (at, index) in seen.take(inside.height.into()).enumerate() {
         let open = if index == state.session {
             theme.glyphs.cursor
         } else {
@@ -513,29 +510,34 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             Span::raw(open),
             Span::styled(format!("{:>digits$}  ", index + 1), theme.dim),
         ];
-        // It is the one that the run would go on from.
-        let style = if session.active {
-            theme.text
-        } else {
-            theme.dim
+        let (words, mut right, turns) = match sessions.get(index) {
+            Some(session) => {
+                left.extend(label_of(session, theme));
+                let words = first_words(session).map(|(_, words)| words);
+                let checked = state.checked.get(index).and_then(Option::as_ref);
+                let mut right = outcomes(session, theme);
+                right.extend(checked.map_or_else(Vec::new, |it| counts(theme, it.counts())));
+                if !session.active && !is_sub_agent(session) {
+                    right.push(Span::styled("  inactive", theme.dim));
+                }
+                (words.unwrap_or_default(), right, session.turns.len())
+            }
+            None => {
+                let Some(file) = state.sub_agents.get(index - sessions.len()) else {
+                    continue;
+                };
+                let label = SafeText::single_line(&format!("sub-agent {}", file.id), WIDEST);
+                left.extend(theme.spans(&label, theme.dim));
+                let found = Counts {
+                    errors: file.errors,
+                    warnings: file.warnings,
+                    ..Counts::default()
+                };
+                (file.prompt.clone(), counts(theme, found), file.usage.turns)
+            }
         };
-        let label = match session_label(session).as_ref() {
-            "" => SafeText::from_static("main history"),
-            label => SafeText::single_line(label, WIDEST),
-        };
-        left.extend(theme.spans(&label, style));
         left.push(Span::raw("  "));
-        let words = first_words(session)
-            .map(|(_, words)| words)
-            .unwrap_or_default();
-        let checked = state.checked.get(index).and_then(Option::as_ref);
-        let mut right = outcomes(session, theme);
-        let findings = checked.map_or_else(Vec::new, |checked| counts(theme, checked.counts()));
-        right.extend(findings);
-        if !session.active && !is_sub_agent(session) {
-            right.push(Span::styled("  inactive", theme.dim));
-        }
-        let turns = format!("  {} turns", session.turns.len());
+        let turns = format!("  {turns} turns");
         right.push(Span::styled(turns, theme.dim));
         let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
         left.extend(theme.spans(&SafeText::single_line(&words, room), theme.dim));
@@ -546,4 +548,18 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         };
         row.draw(frame, inside, at, theme);
     }
+}
+
+/// What tells a session from the others; that which the run would go on from is set apart.
+fn label_of(session: &Session, theme: &Theme) -> Vec<Span<'static>> {
+    let style = if session.active {
+        theme.text
+    } else {
+        theme.dim
+    };
+    let label = match session_label(session).as_ref() {
+        "" => SafeText::from_static("main history"),
+        label => SafeText::single_line(label, WIDEST),
+    };
+    theme.spans(&label, style)
 }
