@@ -112,8 +112,8 @@ pub fn beside_diffs(arguments: &str) -> Option<String> {
         true => members.values_mut().for_each(without_patch),
         false => {
             let is_file = PATH.iter().any(|key| members.contains_key(*key));
-            members
-                .retain(|key, _| !PATH.contains(&&**key) && !(is_file && WHOLE.contains(&&**key)));
+            let is_shown = |key: &str| PATH.contains(&key) || is_file && WHOLE.contains(&key);
+            members.retain(|key, _| !is_shown(key));
             without_texts(&mut members);
             let edits = members.get_mut("edits").and_then(Value::as_array_mut);
             for edit in edits.into_iter().flatten() {
