@@ -322,6 +322,23 @@ impl TakeStore {
         Ok(())
     }
 
+    /// Drops a take from the list with all that branches off it; nothing of it is lost.
+    pub fn drop_take(&mut self, id: TakeId) -> Result<(), TakeError> {
+        let event = self.takes.drop_take(id)?;
+        self.keep(&event);
+        Ok(())
+    }
+
+    /// Lists the take again that was dropped last.
+    pub fn restore(&mut self) -> Option<TakeId> {
+        let event = self.takes.restore()?;
+        self.keep(&event);
+        match event {
+            TakeEvent::Dropped { take, .. } => Some(take),
+            _ => None,
+        }
+    }
+
     pub fn rename(&mut self, id: TakeId, title: String) -> Result<(), TakeError> {
         let event = self.takes.rename(id, title)?;
         self.keep(&event);

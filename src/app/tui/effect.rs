@@ -106,6 +106,10 @@ pub enum TakesCommand {
     NoteTake(u32, String),
     /// Call a take so.
     Rename(u32, String),
+    /// List a take no more, nor what branches off it.
+    Drop(u32),
+    /// List the take again that was dropped last.
+    Restore,
     /// Write a note on the item with these bytes.
     NoteItem {
         /// The first byte of the item.

@@ -23,6 +23,8 @@ pub struct Takes {
     largest: u32,
     notes: BTreeMap<(TakeId, ItemMark), String>,
     bookmarks: BTreeSet<(TakeId, ItemMark)>,
+    /// Takes that the operator dropped, with all that branches off them; the last one last.
+    dropped: Vec<TakeId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,7 +162,10 @@ impl Takes {
 
     /// Goes down again to where undo came from; `None` where nothing branches off.
     pub fn redo(&mut self) -> Option<TakeEvent> {
-        let to = self.below(self.current)?.last?;
+        let below = self.below(self.current)?;
+        let is_listed = |id: &TakeId| !self.dropped.contains(id);
+        let others = below.children.iter().rev().copied();
+        let to = below.last.into_iter().chain(others).find(is_listed)?;
         self.changed(TakeEvent::Moved { to }).ok()
     }
 
@@ -191,6 +196,23 @@ impl Takes {
         set: bool,
     ) -> Result<TakeEvent, TakeEventError> {
         self.changed(TakeEvent::Bookmarked { take, item, set })
+    }
+
+    /// Drops a take with all that branches off it: it is listed no more, and nothing is lost.
+    pub fn drop_take(&mut self, take: TakeId) -> Result<TakeEvent, TakeEventError> {
+        let dropped = true;
+        self.changed(TakeEvent::Dropped { take, dropped })
+    }
+
+    /// Lists the take again that was dropped last; `None` where there is none.
+    pub fn restore(&mut self) -> Option<TakeEvent> {
+        let (take, dropped) = (*self.dropped.last()?, false);
+        self.changed(TakeEvent::Dropped { take, dropped }).ok()
+    }
+
+    /// How many takes were dropped, not counting those that branch off them.
+    pub fn count_dropped(&self) -> usize {
+        self.dropped.len()
     }
 
     /// Says what a take came to.
@@ -239,6 +261,11 @@ impl Takes {
                     self.bookmarks.remove(&(take, item));
                 }
             }
+            TakeEvent::Dropped { take, dropped } => {
+                self.branch_mut(take)?;
+                self.dropped.retain(|id| *id != take);
+                self.dropped.extend(dropped.then_some(take));
+            }
         }
         Ok(())
     }
@@ -251,6 +278,7 @@ impl Takes {
             | TakeEvent::Titled { take: id, .. }
             | TakeEvent::Noted { take: id, .. }
             | TakeEvent::Bookmarked { take: id, .. }
+            | TakeEvent::Dropped { take: id, .. }
             | TakeEvent::Judged { take: id, .. } => (*id, *id),
         };
         self.largest = self.largest.max(number).max(parent);
@@ -344,6 +372,16 @@ impl Takes {
 
     /// The tree from the recording down, each take before those that branch off it.
     pub fn branches(&self) -> Vec<TakeLine> {
+        self.lines(|_| true)
+    }
+
+    /// The same without what was dropped, unless the operator is there.
+    pub fn listed(&self) -> Vec<TakeLine> {
+        let here = self.line(self.current);
+        self.lines(|id| !self.dropped.contains(&id) || here.contains(&id))
+    }
+
+    fn lines(&self, is_listed: impl Fn(TakeId) -> bool) -> Vec<TakeLine> {
         let mut branches = Vec::with_capacity(self.count());
         let mut waiting = vec![TakeLine {
             id: TakeId::MAIN,
@@ -352,7 +390,8 @@ impl Takes {
             is_last: true,
         }];
         while let Some(branch) = waiting.pop() {
-            let children = self.children(branch.id);
+            let children = self.children(branch.id).iter().copied();
+            let children: Vec<TakeId> = children.filter(|id| is_listed(*id)).collect();
             // The history of its parent goes on beside a fork, even the only one.
             let is_fork = |id: &TakeId| {
                 let take = self.get(*id);
@@ -415,6 +454,11 @@ impl Takes {
             set: true,
         };
         events.extend(self.bookmarks.iter().map(set));
+        let drop = |take: &TakeId| TakeEvent::Dropped {
+            take: *take,
+            dropped: true,
+        };
+        events.extend(self.dropped.iter().map(drop));
         events
     }
 }
@@ -601,6 +645,8 @@ pub enum TakeEvent {
         /// Whether it is set.
         set: bool,
     },
+    /// A take was dropped with all that branches off it, or is listed again.
+    Dropped { take: TakeId, dropped: bool },
     /// The result of a take is known.
     Judged { take: TakeId, outcome: TakeOutcome },
 }

@@ -75,6 +75,8 @@ pub const LAYERS: &[Binding] = &[
     row("m", C::Mark, &[Takes], Group::Takes, "mark for a comparison").in_footer(60, "mark"),
     row("n", C::Note, &[Takes], Group::Takes, "write a note").in_footer(80, "note"),
     row("r", C::Rename, &[Takes], Group::Takes, "give it a name").in_footer(70, "rename"),
+    row("x del", C::Delete, &[Takes], Group::Takes, "drop the take and all that came of it from the list").in_footer(50, "drop"),
+    row("u", C::Undo, &[Takes], Group::Takes, "list the take again that was dropped last").in_footer(40, "restore"),
     row("esc q ^c", C::Leave, &[Takes], Group::Takes, "close").in_footer(95, "close"),
     row("enter", C::Accept, &[Saving], Group::Saving, "save").in_footer(100, "save"),
     row("tab down", C::Value(Forward), &[Saving], Group::Saving, "next format").in_footer(80, "format"),

@@ -61,6 +61,11 @@ impl TakeTree {
         self.marked = marked.filter(|id| self.rows.iter().any(|row| row.id == *id));
     }
 
+    /// Says why nothing was done, until the next key.
+    pub fn complain(&mut self, why: &'static str) {
+        self.complaint = Some(why);
+    }
+
     fn selected(&self) -> Option<&TakeRow> {
         self.rows.get(self.cursor.get())
     }
@@ -148,6 +153,11 @@ impl<S> Layer<S> for TakeTree {
             }
             Some(Command::Note) => self.ask(Asked::Note),
             Some(Command::Rename) => self.ask(Asked::Name),
+            Some(Command::Delete) if id == 0 => {
+                self.complaint = Some("takes are dropped; what they come from stays");
+            }
+            Some(Command::Delete) => return Step::Done(TakesCommand::Drop(id)),
+            Some(Command::Undo) => return Step::Done(TakesCommand::Restore),
             _ => {
                 self.cursor.key(key, self.rows.len());
             }

@@ -65,6 +65,8 @@ pub struct TakesView {
     /// Why takes are only in memory, while that is so.
     pub banner: Option<String>,
     pub in_memory: usize,
+    /// How many takes were dropped from the list.
+    pub dropped: usize,
     /// First bytes of the items that are marked in the current take.
     pub bookmarks: Vec<u64>,
     /// Notes on items of the current take, by their first byte.
@@ -97,7 +99,7 @@ impl TakesView {
     /// Whether it tells more than that a recording is open.
     pub fn has_news(&self) -> bool {
         let is_marked = !self.bookmarks.is_empty() || !self.notes.is_empty();
-        self.rows.len() > 1 || self.banner.is_some() || is_marked
+        self.rows.len() > 1 || self.dropped > 0 || self.banner.is_some() || is_marked
     }
 
     /// The note on the item that begins here.

@@ -91,6 +91,34 @@ fn the_tree_shows_where_takes_came_from_and_compares_them() {
 }
 
 #[test]
+fn a_take_is_dropped_from_the_tree_with_all_that_came_of_it_and_restored() {
+    let mut desk = two_takes();
+    let recorded = desk.recorded();
+    desk.go_to(3).press("D").sees("take 3 of 3");
+    // Take 2, which take 3 came from.
+    desk.press("T k x")
+        .sees("Drop take 2 and the take below it?");
+    desk.press("n").sees("take 3");
+    desk.press("x y").misses("take 2").misses("take 3");
+    desk.press("esc").sees("recording, 1 take");
+    desk.press("^r").sees("take 1 of 1").press("u");
+    desk.press("T g x")
+        .sees("what they come from stays")
+        .press("esc");
+    // It stays dropped, and can be restored, when the file is opened again.
+    let mut desk = desk.again();
+    desk.press("T x y").misses("take 2");
+    desk.press("g j x y").misses("take 1");
+    desk.press("esc T u").sees("take 1").misses("take 2");
+    desk.press("u")
+        .sees("take 3")
+        .press("esc")
+        .sees("recording, 3 takes");
+    desk.press("T u").sees("no take was dropped");
+    assert_eq!(desk.recorded(), recorded);
+}
+
+#[test]
 fn the_tree_counts_findings_as_the_header_does() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("} i ^s enter").sees("○1  ✓ 1 answered");

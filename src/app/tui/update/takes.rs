@@ -3,6 +3,7 @@
 use crate::tui::effect::{Effect, TakeOrder, TakesCommand};
 use crate::tui::keymap::{Command, Context, command};
 use crate::tui::recovery::changes::changes_of;
+use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::proposal::{Proposal, ProposalVerdict, Proposed};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
@@ -85,14 +86,44 @@ pub(super) fn redo(state: &mut State) {
 
 pub(super) fn tree(state: &mut State) {
     let rows = state.recovery.takes.rows.clone();
-    if rows.len() < 2 {
+    if rows.len() < 2 && state.recovery.takes.dropped == 0 {
         state.notice = Some("no takes yet: i, r, a, s, e, o and x create one".to_owned());
         return;
     }
-    state.open(TakeTree::new(rows), |state, _, command| {
+    state.open(TakeTree::new(rows), |state, tree, command| {
+        if command == TakesCommand::Restore && state.recovery.takes.dropped == 0 {
+            tree.complain("no take was dropped");
+            return Flow::Stay;
+        }
+        if let TakesCommand::Drop(id) = command {
+            confirm_drop(state, id);
+            return Flow::Stay;
+        }
         let goes = matches!(command, TakesCommand::GoTo(_));
         ask(state, command);
         if goes { Flow::Close } else { Flow::Stay }
+    });
+}
+
+/// Asks whether a take is to be dropped.
+fn confirm_drop(state: &mut State, id: u32) {
+    let rows = &state.recovery.takes.rows;
+    let mut below = vec![id];
+    for row in rows {
+        if row.parent.is_some_and(|parent| below.contains(&parent)) {
+            below.push(row.id);
+        }
+    }
+    let others = match below.len() - 1 {
+        0 => String::new(),
+        1 => " and the take below it".to_owned(),
+        others => format!(" and {others} takes below it"),
+    };
+    let name = state.recovery.takes.named(id);
+    let reason = "It leaves the list; u in the tree restores it. The recording does not change.";
+    let question = Confirmation::new("drop", reason, &format!("Drop {name}{others}?"));
+    state.open(question, move |state, _, ()| {
+        ask(state, TakesCommand::Drop(id))
     });
 }
 

@@ -53,6 +53,39 @@ fn going_somewhere_else_is_what_redo_remembers() {
 }
 
 #[test]
+fn a_dropped_take_is_not_listed_and_not_gone() {
+    let mut takes = Takes::default();
+    let left = forked(&mut takes, TakeId::MAIN);
+    let below = forked(&mut takes, left);
+    let right = forked(&mut takes, TakeId::MAIN);
+    takes.go_to(below).unwrap();
+    takes.go_to(TakeId::MAIN).unwrap();
+    takes.drop_take(left).unwrap();
+    let listed = |takes: &Takes| {
+        let lines = takes.listed().into_iter();
+        lines.map(|line| line.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&takes), [TakeId::MAIN, right]);
+    assert_eq!((takes.count(), takes.count_dropped()), (4, 1));
+    // The journal, also written anew, says so.
+    let mut again = Takes::default();
+    for event in takes.events() {
+        again.apply(event).unwrap();
+    }
+    assert_eq!(again, takes);
+    // Redo does not lead there.
+    assert_eq!(takes.redo(), Some(TakeEvent::Moved { to: right }));
+    // Who is there sees where that is.
+    takes.go_to(below).unwrap();
+    assert_eq!(listed(&takes), [TakeId::MAIN, left, below, right]);
+    takes.restore().unwrap();
+    assert_eq!(takes.restore(), None);
+    takes.go_to(right).unwrap();
+    assert_eq!(listed(&takes), [TakeId::MAIN, left, below, right]);
+    assert!(takes.drop_take(TakeId::MAIN).is_err());
+}
+
+#[test]
 fn a_fork_is_drawn_as_a_branch_where_it_is_the_only_child_too() {
     let mut takes = Takes::default();
     let first = forked(&mut takes, TakeId::MAIN);

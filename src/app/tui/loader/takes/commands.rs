@@ -65,6 +65,14 @@ impl Work {
                 bench.rename(TakeId(id), name)?;
                 self.tell_tree(bench);
             }
+            TakesCommand::Drop(id) => return self.drop_take(bench, TakeId(id), shown),
+            TakesCommand::Restore => match bench.restore() {
+                Some(id) => {
+                    self.tell(Report::Notice(format!("{} is back", named(bench, id))));
+                    self.tell_tree(bench);
+                }
+                None => self.refuse("no take was dropped"),
+            },
             TakesCommand::NoteItem { at, bytes, text } => {
                 bench.note_item(before, at, &bytes, text)?;
                 self.tell_tree(bench);
@@ -113,6 +121,36 @@ impl Work {
                 Ok(None)
             }
         }
+    }
+
+    /// Drops a take; who is in it, or below it, goes to its parent.
+    fn drop_take(
+        &self,
+        bench: &mut TakeStore,
+        id: TakeId,
+        shown: Option<&Arc<Document>>,
+    ) -> Result<Option<Check>, TakeError> {
+        let before = bench.takes().current();
+        let holds = |take: TakeId| bench.takes().line(take).contains(&id);
+        if self.driven_take().is_some_and(holds) {
+            self.refuse("the run is in this take: X aborts it");
+            return Ok(None);
+        }
+        let (is_here, parent) = (holds(before), bench.takes().parent(id));
+        let message = format!("{} is dropped: u in the tree restores it", named(bench, id));
+        if let Some(parent) = parent.filter(|_| is_here) {
+            bench.go_to(parent)?;
+        }
+        bench.drop_take(id)?;
+        let check = match is_here {
+            true => self.show(bench, before, shown, begun_at(bench, id), message)?,
+            false => {
+                self.tell(Report::Notice(message));
+                None
+            }
+        };
+        self.tell_tree(bench);
+        Ok(check)
     }
 
     pub(super) fn refuse(&self, reason: &str) {

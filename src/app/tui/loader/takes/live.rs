@@ -14,7 +14,9 @@ use retake_core::session::index_number;
 use retake_core::session::ledger::LedgerEvent;
 use retake_core::session::takes::TakeId;
 use retake_live::agents::AgentFile;
-use retake_live::live::{PreparedRun, RunInput, RunNews, RunOptions, past_breakpoints, prepare};
+use retake_live::live::{
+    Phase, PreparedRun, RunInput, RunNews, RunOptions, past_breakpoints, prepare,
+};
 use retake_live::trust::Trust;
 use retake_live::wordings::{Wordings, usual_files};
 use retake_live::{TakeError, TakeStore, in_background};
@@ -115,6 +117,14 @@ impl Work {
             };
             Ok(run.handle(bench, input))
         })
+    }
+
+    /// The take of a run that goes on.
+    pub(super) fn driven_take(&self) -> Option<TakeId> {
+        let live = self.live();
+        let run = live.run.as_ref()?;
+        let is_on = !matches!(run.phase(), Phase::Idle | Phase::Ended(_));
+        is_on.then(|| run.take())
     }
 
     pub(super) fn runs(&self, session: usize) -> bool {

@@ -20,6 +20,7 @@ pub(super) fn view_of(bench: &mut TakeStore, current: TakeId) -> Arc<TakesView> 
     Arc::new(TakesView {
         banner: banner.map(ToString::to_string),
         in_memory: bench.takes_in_memory(),
+        dropped: bench.takes().count_dropped(),
         rows,
         current: current.0,
         bookmarks,
@@ -73,7 +74,7 @@ pub fn take_rows(bench: &TakeStore, current: TakeId) -> Vec<TakeRow> {
     // What was found in the recording is noted with the takes that were made of it.
     let mut children = takes.children(TakeId::MAIN).iter();
     let of_main = children.find_map(|id| judged(takes.get(*id)?));
-    let rows = takes.branches().into_iter().map(|branch| {
+    let rows = takes.listed().into_iter().map(|branch| {
         let row = TakeRow {
             id: branch.id.0,
             rails: branch.rails,
