@@ -687,6 +687,11 @@ impl<'a> Report<'a> {
             }
             writeln!(self.output, "{line}")?;
         }
+        let has_healed = self.agents.values().any(|counts| counts.healed > 0);
+        if self.arguments.in_place && has_healed {
+            let words = "what resumes may still have findings: `retake check` also lists what does not stop an agent";
+            writeln!(self.output, "{}", self.palette.dim(words))?;
+        }
         Ok(())
     }
 }
