@@ -133,6 +133,9 @@ pub fn obey(state: &mut State, command: Command) {
                 motion::focus(state, *pane);
             }
         }
+        Command::ZoomPane if !state.is_zoomed && shows_one_pane(state) => {
+            state.say("this is the only pane: enter opens the item beside it");
+        }
         Command::ZoomPane => {
             state.is_zoomed = !state.is_zoomed;
             state.notice = state
@@ -206,6 +209,12 @@ pub fn obey(state: &mut State, command: Command) {
         // Of layers and of other screens.
         _ => {}
     }
+}
+
+/// Whether one pane has the whole screen anyway.
+fn shows_one_pane(state: &State) -> bool {
+    let is_seen = |pane: &&Pane| state.layout.area(**pane).is_some();
+    Pane::ALL.iter().filter(is_seen).count() < 2
 }
 
 /// Whether the cursor of the transcript is on an item with which nothing is wrong.

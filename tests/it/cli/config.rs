@@ -28,8 +28,14 @@ fn all_faults_are_told_at_once_and_nothing_is_opened() {
             "mine.toml",
             "them = \"dark\"\n[keys.find]\nmark = \"ctl-m\"\n",
         ),
+        ("two.toml", "[keys.find]\nmark = \"zz top\"\n"),
         ("story.json", STORY),
     ]);
+    let (_, _, err) = told(here.path(), &["--config", "two.toml", "config"]);
+    assert!(
+        err.contains("two.toml:2: `zz` and `top` are not keys: "),
+        "{err}"
+    );
     let (code, out, err) = told(here.path(), &["config", "--config", "mine.toml"]);
     assert_eq!((code, &*out), (2, ""));
     assert!(err.contains("mine.toml:1: `them` is not known"), "{err}");

@@ -207,9 +207,20 @@ pub fn key_faults(rebound: &[Rebound], checker: &mut Checker<'_>) {
             let text = "it needs a key: there is no other way to close this";
             checker.push(change.at, text);
         }
-        for key in keys.split(' ').filter(|key| !key.is_empty()) {
+        let (known, unknown): (Vec<&str>, Vec<&str>) = keys
+            .split(' ')
+            .filter(|key| !key.is_empty())
+            .partition(|key| event(key).is_some());
+        match &unknown[..] {
+            [] => {}
+            [key] => checker.push(change.at, format!("`{key}` is not a key: {HOW}")),
+            keys => {
+                let keys = keys.join("` and `");
+                checker.push(change.at, format!("`{keys}` are not keys: {HOW}"));
+            }
+        }
+        for key in known {
             let Some(pressed) = event(key) else {
-                checker.push(change.at, format!("`{key}` is not a key: {HOW}"));
                 continue;
             };
             let is_letter = key.chars().count() == 1 && pressed.modifiers == KeyModifiers::NONE;

@@ -145,7 +145,10 @@ pub fn heading(tool: &str, call_id: &str, runs: Option<&str>) -> Vec<Line> {
     id.push(&SafeText::single_line(call_id, 100));
     heading.pieces.push((Tone::Dim, id));
     let mut lines = vec![heading];
-    if let Some(runs) = runs {
+    if runs == Some(BY_OPERATOR) {
+        let words = SafeText::from_static("you answer in place of the tool");
+        lines.push(Line::new(Tone::Dim, words));
+    } else if let Some(runs) = runs {
         let mut line = Line::new(Tone::Dim, SafeText::from_static("runs "));
         line.pieces.push((Tone::Plain, whole(runs)));
         lines.push(line);
@@ -153,6 +156,9 @@ pub fn heading(tool: &str, call_id: &str, runs: Option<&str>) -> Vec<Line> {
     lines.push(Line::default());
     lines
 }
+
+/// What a tool runs that the operator answers for.
+pub const BY_OPERATOR: &str = "the operator";
 
 /// Arguments, laid out where they are JSON.
 pub fn arguments_of(arguments: &str) -> Vec<Line> {

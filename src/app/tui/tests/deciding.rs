@@ -3,6 +3,7 @@
 use super::desk::Desk;
 use super::live_phases::{CALLED, SAID, approval, asking, call, paused, running};
 use crate::tui::effect::LiveCommand;
+use crate::tui::live::approval as heading;
 use retake_core::engine::{Breakpoint, BreakpointTarget, Reason, RunCommand};
 use retake_core::session::ledger::{CallFailure, CallOutcome, LedgerEvent};
 use retake_core::session::takes::{Author, ContentDigest, TakeId};
@@ -104,6 +105,22 @@ fn the_operator_is_the_tool() {
     desk.press("`no card` ^s");
     assert_eq!(desk.asked_engine(), [supplied("no card", true)]);
     desk.press("c `half` ").tell(asking()).sees("was closed");
+}
+
+#[test]
+fn a_tool_that_the_operator_answers_for_runs_nothing() {
+    let lines = |runs| {
+        let lines = heading::heading("refund", "call_2", runs);
+        let words = lines.iter().flat_map(|line| &line.pieces);
+        words.map(|(_, words)| words.as_plain()).collect::<String>()
+    };
+    let by_operator = lines(Some(heading::BY_OPERATOR));
+    assert!(
+        by_operator.contains("you answer in place of the tool"),
+        "{by_operator}"
+    );
+    assert!(!by_operator.contains("runs"), "{by_operator}");
+    assert!(lines(Some("refund.py")).contains("runs refund.py"));
 }
 
 #[test]

@@ -132,6 +132,14 @@ fn the_tree_counts_findings_as_the_header_does() {
 }
 
 #[test]
+fn zooming_where_there_is_one_pane_says_so() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("1 z").sees("z shows all panes again");
+    desk.press("z |").press("z").sees("this is the only pane");
+    assert!(!desk.state.is_zoomed);
+}
+
+#[test]
 fn the_transcript_has_a_scrollbar_only_where_rows_are_out_of_sight() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("1 | i ^s enter");

@@ -5,6 +5,7 @@ use super::checking::Check;
 use super::conductor::{Begins, Conductor, Seated, StagedRun, Stir};
 use super::view::view_of;
 use crate::tui::effect::LiveCommand;
+use crate::tui::live::approval::BY_OPERATOR;
 use crate::tui::loader::work::Work;
 use crate::tui::report::Report;
 use crate::tui::state::live::{AgentInfo, TrustRequest};
@@ -353,7 +354,7 @@ pub(in super::super) fn info(file: &AgentFile) -> AgentInfo {
         let what = match &tool.by {
             By::Command(command) => command.argv.join(" "),
             By::Canned(_) => "canned answers".to_owned(),
-            By::Operator => "the operator".to_owned(),
+            By::Operator => BY_OPERATOR.to_owned(),
             By::Recorded(_) => "a recording".to_owned(),
         };
         (tool.offered.tool.name.clone(), what)
