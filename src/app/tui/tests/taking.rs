@@ -218,7 +218,7 @@ fn the_next_finding_stays_inside_the_filter() {
     let mut desk = three_lost_results();
     desk.press("f `tool:one,two` enter g ]");
     desk.sees("filter too…: 2 items").press("] ]");
-    desk.sees("no further finding in this filter")
+    desk.sees("no further finding in this filter: [ goes back")
         .sees("filter too…: 2 items");
     desk.press("[ [ [")
         .sees("no earlier finding in this filter")

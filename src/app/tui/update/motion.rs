@@ -409,11 +409,11 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, h
                 (false, Direction::Backward) => " above: ] goes on",
             };
             let back = if has_others { back } else { "" };
-            let of = match state.shown {
-                Some(_) => " in this filter",
-                None => "",
-            };
-            state.notice = Some(format!("no {way} {what}{of}{back}"));
+            state.notice = Some(match (&state.shown, back.split_once(':')) {
+                (None, _) => format!("no {way} {what}{back}"),
+                (Some(_), Some((_, back))) => format!("no {way} {what} in this filter:{back}"),
+                (Some(_), None) => format!("no {way} {what} in this filter"),
+            });
         }
     }
 }
