@@ -261,7 +261,7 @@ fn the_picker_groups_projects_previews_filters_and_sorts() {
     terminal
         .wait_until(|screen| {
             let text = screen.to_string();
-            let known = ["/src/shop ──", "/src/desk ──", "├ Find every cart", "1.2k"];
+            let known = ["/src/shop ──", "/src/desk ──", "└ Find every cart", "1.2k"];
             known.iter().all(|words| text.contains(words)) && !text.contains("to read")
         })
         .unwrap();

@@ -3,7 +3,7 @@
 mod operator;
 
 pub use self::operator::markdown_table;
-use self::operator::{Answer, Waiting, WaitingFor};
+use self::operator::{RunAnswer, Waiting, WaitingFor};
 use super::arguments::RunArguments;
 use super::confirm::Confirmation;
 use super::exit::{Exit, Failure, LOOK, refused};
@@ -325,8 +325,8 @@ impl Operator {
         let hint = "the run waits in its journal; --resume goes on with it";
         let refused = |why: String| Failure::with_hint(format!("--do {}", safe_line(&why)), hint);
         let decision = match waiting.answer(command).map_err(refused)? {
-            Answer::Input(input) => return Ok(run.handle(store, input)),
-            Answer::Decision(decision) => decision,
+            RunAnswer::Input(input) => return Ok(run.handle(store, input)),
+            RunAnswer::Decision(decision) => decision,
         };
         let done = run.decide(store, &decision);
         let news = done.map_err(|why| refused(format!("{}: {why}", decision.action)))?;

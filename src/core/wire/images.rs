@@ -53,7 +53,8 @@ pub fn image_addresses(item: &Item, bytes: &[u8]) -> Vec<String> {
     addresses.collect()
 }
 
-/// About how many tokens a picture of so many pixels is, as the provider publishes it (looked up 2025-11).
+/// About how many tokens a picture of so many pixels is, by the rules that providers publish for Claude before Opus 4.7,
+/// GPT-4o and Gemini 2 (checked 2026-11). Later models read large pictures finer: they cost more than this.
 pub fn tokens_of((width, height): (u32, u32), dialect: Dialect) -> u64 {
     let (width, height) = (f64::from(width), f64::from(height));
     let fitting = |most: f64| (most / width.max(height)).min(1.0);

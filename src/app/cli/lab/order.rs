@@ -395,6 +395,7 @@ mod tests {
         let path = folder.path().join("lab.toml");
         let text = "name = \"n\"\n[[finding]]\npath = \"a.json\"\n[[model]]\ndialect = \"chat\"\nscript = \"s.script.toml\"\n";
         std::fs::write(&path, text).unwrap();
+        std::fs::write(folder.path().join("a.json"), "[]").unwrap();
         let order = ordered(&[path.to_str().unwrap(), "--samples", "3"]).unwrap();
         assert_eq!(order.folder, folder.path());
         assert_eq!((order.spec.name.as_str(), order.spec.samples), ("n", 3));

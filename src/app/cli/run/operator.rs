@@ -20,7 +20,7 @@ struct OperatorCommand {
 }
 
 /// What a command is to the run.
-pub(super) enum Answer {
+pub(super) enum RunAnswer {
     Input(RunInput),
     /// An action about the first fault that it waits for.
     Decision(Decision),
@@ -197,7 +197,7 @@ const COMMANDS: &[OperatorCommand] = &[
 
 impl Waiting<'_> {
     /// What a command is to the run. The error says what it could be instead.
-    pub(super) fn answer(&self, command: &str) -> Result<Answer, String> {
+    pub(super) fn answer(&self, command: &str) -> Result<RunAnswer, String> {
         let (word, text) = command
             .trim()
             .split_once(char::is_whitespace)
@@ -205,8 +205,8 @@ impl Waiting<'_> {
         let text = text.trim();
         let known = COMMANDS.iter().find(|known| known.word == word);
         let answer = match (known, actions::find(word)) {
-            (Some(known), _) => (known.make)(self, text).map(Answer::Input),
-            (None, Some(action)) => self.decision(action, text).map(Answer::Decision),
+            (Some(known), _) => (known.make)(self, text).map(RunAnswer::Input),
+            (None, Some(action)) => self.decision(action, text).map(RunAnswer::Decision),
             (None, None) => return Err(unknown(word)),
         };
         answer.map_err(|why| format!("{word}: {why}"))

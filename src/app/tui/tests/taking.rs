@@ -94,7 +94,7 @@ fn the_tree_shows_where_takes_came_from_and_compares_them() {
 fn a_take_is_dropped_from_the_tree_with_all_that_came_of_it_and_restored() {
     let mut desk = two_takes();
     let recorded = desk.recorded();
-    desk.go_to(3).press("D").sees("take 3 of 3");
+    desk.go_to(3).press("D enter").sees("take 3 of 3");
     // Take 2, which take 3 came from.
     desk.press("T k x")
         .sees("Drop take 2 and the take below it?");

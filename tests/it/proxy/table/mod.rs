@@ -69,7 +69,7 @@ const NO_REQUEST: &str = "a run writes its history itself, and writes it soundly
 const OF_THE_FILE: &str = "only the file shows it: it is about the log, about the definitions of tools or about the end of a run";
 const NOT_OFFERED: &str =
     "the rule offers it for another form of the fault, which has a row of its own";
-const BY_HAND: &str = "an action of no effect here: the limit stands in the agent's settings, and who waits does nothing";
+const BY_HAND: &str = "an action of no effect here: the limit stands in the agent's settings";
 
 const PASSES: &str = "a warning about a request: its provider takes it, and it passes";
 const COUNTED: &str = "the agent counts its turns itself";
@@ -154,7 +154,8 @@ fn recoveries(rule: &str) -> Vec<&'static str> {
     let mut all: Vec<&'static str> = Vec::new();
     let offers = rules::find(rule).unwrap().offers;
     for action in offers.iter().map(|offer| offer.action) {
-        if !all.contains(&action) {
+        // Who waits does nothing, and no report offers it.
+        if action != "wait" && !all.contains(&action) {
             all.push(action);
         }
     }
@@ -170,7 +171,6 @@ fn recoveries(rule: &str) -> Vec<&'static str> {
 fn policy(rule: &str, recovery: &str, has_schema: bool) -> Option<String> {
     let word = match recovery {
         "release" | "raise" => recovery,
-        "wait" => return None,
         action => verb_of(action)?.word,
     };
     let value = match (word, has_schema) {
@@ -214,7 +214,7 @@ fn cell(
     if OF_RECORDINGS.contains(&fault.rule) {
         return Cell::Absent(OF_THE_FILE);
     }
-    if matches!(recovery, "wait" | "raise-limit") {
+    if recovery == "raise-limit" {
         return Cell::Absent(BY_HAND);
     }
     match (&fault.makes, mode) {
