@@ -1531,6 +1531,32 @@ fn a_filter_says_what_it_does_not_know_while_it_is_typed() {
 }
 
 #[test]
+fn the_end_is_the_last_row_even_of_a_message_that_is_taller_than_the_screen() {
+    let lines: Vec<_> = (1..=36).map(|line| format!("- point {line}")).collect();
+    let last = |count: usize| {
+        serde_json::json!([
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "content": "First.\n\nSecond."},
+            {"role": "user", "content": "All of it."},
+            {"role": "assistant", "content": lines[..count].join("\n")},
+        ])
+        .to_string()
+    };
+    for (count, keys) in [(36, "G"), (36, "end"), (12, "G"), (2, "G")] {
+        let mut state = flowing(&last(count), (100, 20));
+        press(&mut state, "g");
+        for _ in 0..2 {
+            press(&mut state, keys);
+            let shown = screen(&state);
+            assert_eq!(state.item, 3, "{shown}");
+            assert!(shown.contains(&lines[count - 1]), "{shown}");
+        }
+        press(&mut state, "g G k");
+        assert_eq!(state.item == 2, count < 20, "a step goes up in a tall item");
+    }
+}
+
+#[test]
 fn a_turn_that_is_not_read_yet_is_shown_as_soon_as_it_is() {
     let whole = opened(&log(), (100, 30));
     let document = whole.document.clone().unwrap();

@@ -62,6 +62,21 @@ pub(in crate::tui) fn page(state: &mut State, count: usize, direction: Direction
     state.item = edge.filter(|_| is_at_edge).unwrap_or(cursor);
 }
 
+/// Puts the cursor on the last item and shows the end of it.
+pub(in crate::tui) fn to_end(state: &mut State) {
+    let last = state.session().and_then(|session| {
+        let order = Order {
+            session,
+            shown: state.shown.as_deref(),
+        };
+        order.last()
+    });
+    if let Some(item) = last {
+        state.go_to(item);
+        state.transcript.end_of = Some(item);
+    }
+}
+
 /// Shows the item with the cursor in full, or folds it again.
 pub(in crate::tui) fn toggle(state: &mut State) {
     if !can_fold(state) {

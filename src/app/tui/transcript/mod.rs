@@ -48,6 +48,8 @@ pub struct Transcript {
     top: RowPlace,
     /// The item that the window was moved for.
     shown_for: Option<usize>,
+    /// The last item, where its end is to be seen.
+    end_of: Option<usize>,
     /// Whether what the cursor is on was unfolded since.
     has_unfolded: bool,
     /// The rows of the window: the item, the row.
@@ -395,6 +397,7 @@ impl Transcript {
         let has_moved = self.shown_for != Some(subject.cursor);
         self.shown_for = Some(subject.cursor);
         let has_unfolded = std::mem::take(&mut self.has_unfolded);
+        let end = self.end_of.take().filter(|item| *item == subject.cursor);
         (self.rows, self.is_cut) = self.with(subject, |made, top| {
             if Shown::hides_all(subject.shown) {
                 return (Vec::new(), false);
@@ -406,6 +409,9 @@ impl Transcript {
                 };
             }
             top.row = top.row.min(made.rows(top.item).saturating_sub(1));
+            if let Some(item) = end {
+                *top = window::down(made, RowPlace { item, row: 0 }, usize::MAX / 4);
+            }
             if has_moved || !is_seen(made, *top, subject.cursor, height) {
                 *top = window::reveal(made, *top, subject.cursor, height);
             }

@@ -60,7 +60,6 @@ impl Order<'_> {
         self.at_or_behind(0)
     }
 
-    #[cfg(test)]
     pub(super) fn last(&self) -> Option<usize> {
         self.before_place(self.len())
     }

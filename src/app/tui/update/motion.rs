@@ -185,6 +185,9 @@ pub(super) fn to_end(state: &mut State) {
     if extent == Some(Extent::Head) {
         return state.effects.push(Effect::ReadTail);
     }
+    if state.transcript.is_on {
+        return keys::to_end(state);
+    }
     let Some(tree) = state.tree() else {
         return;
     };
