@@ -348,6 +348,13 @@ fn following_keeps_the_end_in_sight_until_the_operator_moves_up() {
     assert!(screen(&state).contains("follow paused"));
     press(&mut state, "F");
     assert_eq!(state.follow, Follow::On);
+    for key in ["G", "end"] {
+        press(&mut state, "k");
+        assert!(screen(&state).contains("follow paused"));
+        press(&mut state, key);
+        assert_eq!(state.follow, Follow::On, "the end resumes it");
+        assert_eq!(state.item + 1, state.session().unwrap().items.len());
+    }
     let effects = press(&mut state, "F");
     assert!(matches!(effects[..], [Effect::Watch(false)]), "{effects:?}");
 }

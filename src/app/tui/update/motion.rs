@@ -30,7 +30,7 @@ pub(super) fn motion(state: &mut State, command: Command) {
     }
     let follows_again =
         command == Command::Edge(Direction::Forward) && state.follow == Follow::Paused;
-    if follows_again && state.live.is_on() && !state.has_overlay() {
+    if follows_again && !state.has_overlay() {
         state.follow = Follow::On;
     }
     let page = page(state);
