@@ -448,12 +448,11 @@ impl Face {
         match effect {
             Effect::Quit => return Ok(self.app.quit().then_some(Left::Quit)),
             Effect::Close => return Ok((!self.app.close()).then_some(Left::Quit)),
-            Effect::Open(path) => {
-                let parents = self.app.layers.of::<Debugger>().count();
-                self.open(&path)?;
-                let is_open = self.app.layers.of::<Debugger>().count() > parents;
+            Effect::Open(path) => self.open_below(&path)?,
+            Effect::OpenAtStart(path) => {
+                self.open_below(&path)?;
                 if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
-                    debugger.state.is_sub_agent_file = is_open && parents > 0;
+                    debugger.state.has_moved = true;
                 }
             }
             Effect::OpenAt(found, needle) => {
@@ -524,6 +523,17 @@ impl Face {
                 Some(picker) => picker.complain(path, &error.to_string()),
                 None => self.app.say(format!("{}: {error}", path.display())),
             },
+        }
+        Ok(())
+    }
+
+    /// Opens a file over the recording that led to it, if one did.
+    fn open_below(&mut self, path: &Path) -> io::Result<()> {
+        let parents = self.app.layers.of::<Debugger>().count();
+        self.open(path)?;
+        let is_open = self.app.layers.of::<Debugger>().count() > parents;
+        if let Some(debugger) = self.app.layers.top_mut::<Debugger>() {
+            debugger.state.is_sub_agent_file = is_open && parents > 0;
         }
         Ok(())
     }

@@ -33,6 +33,8 @@ pub enum Effect {
     /// The same with the JSON of an item: what is made of it is proposed as an edit.
     EditItem(String),
     Open(PathBuf),
+    /// The same with the cursor on its first item, whatever was found in it.
+    OpenAtStart(PathBuf),
     /// Open a recording at a place of a text.
     OpenAt(Box<FoundText>, Arc<Needle>),
     /// Open the recording of a proxy at the conversation of an exchange, and do a command there.

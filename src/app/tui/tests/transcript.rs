@@ -527,7 +527,7 @@ fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
 }
 
 #[test]
-fn the_result_of_a_task_opens_its_sub_agent_too_and_that_at_its_first_finding() {
+fn the_result_of_a_task_opens_its_sub_agent_too_and_the_finding_key_goes_on_from_its_start() {
     let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
     let line = serde_json::json!({
         "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
@@ -540,6 +540,8 @@ fn the_result_of_a_task_opens_its_sub_agent_too_and_that_at_its_first_finding() 
         (0, retake_core::session::Kind::Output)
     );
     press(&mut state, "enter");
+    assert_eq!((state.session, state.item), (1, 0), "{}", screen(&state));
+    press(&mut state, "]");
     assert_eq!((state.session, state.item), (1, 2), "{}", screen(&state));
     press(&mut state, "q");
     assert_eq!((state.session, state.item), (0, 2));

@@ -6,8 +6,6 @@ use super::{Parent, Step, Transcript, block};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Direction;
 use crate::tui::state::State;
-use crate::tui::state::document::{Checked, item_of};
-use retake_core::rules::Severity;
 
 /// Switches between the transcript and the columns; the cursor stays on its item.
 pub(in crate::tui) fn switch(state: &mut State) {
@@ -134,24 +132,13 @@ pub(in crate::tui) fn enter(state: &mut State, open: impl Fn(&mut State, usize))
         Some(Nested::Session(nested)) => nested,
         Some(Nested::File(file)) => {
             let path = file.path.clone();
-            state.effects.push(Effect::Open(path));
+            state.effects.push(Effect::OpenAtStart(path));
             return true;
         }
         None => return false,
     };
     push_parent(state, nested);
     open(state, nested);
-    // As a file of a sub-agent does.
-    let findings = state
-        .checked
-        .get(nested)
-        .and_then(Option::as_deref)
-        .map_or(&[][..], Checked::findings);
-    let first = |severity| findings.iter().find(|it| it.severity == severity);
-    let first = first(Severity::Error).or_else(|| first(Severity::Warning));
-    if let Some(item) = first.map(item_of) {
-        state.go_to(item);
-    }
     true
 }
 
