@@ -18,7 +18,7 @@ pub mod tree;
 
 use super::effect::{Effect, Hit, LiveCommand};
 use super::filter::{Filter, FilterBar};
-use super::keymap::{Command, Context};
+use super::keymap::{Command, Context, Direction};
 use super::live::breakpoints::Stops;
 use super::live::reply::{self, ReplyPart};
 use super::prompt::{Prompt, search_prompt};
@@ -235,6 +235,8 @@ pub struct State {
     pub has_moved: bool,
     /// The turn that the operator asked for before it was read.
     pub turn_to_show: Option<usize>,
+    /// The way in which the operator searched before the file was read.
+    pub search_to_run: Option<Direction>,
     /// Whether the end is kept in sight.
     pub follow: Follow,
     /// What is being done about findings, and the takes.
@@ -325,6 +327,7 @@ impl State {
             zone: TimeZone::UTC,
             has_moved: false,
             turn_to_show: None,
+            search_to_run: None,
             follow: Follow::Off,
             recovery: Recovery::default(),
             note: Prompt::new("note ", "empty removes it"),

@@ -1568,3 +1568,27 @@ fn a_turn_that_is_not_read_yet_is_shown_as_soon_as_it_is() {
     update(&mut state, Message::Report(Report::Whole(document)));
     assert_eq!(state.turn(), 2);
 }
+
+#[test]
+fn a_search_in_a_file_that_is_not_read_yet_is_carried_out_as_soon_as_it_is() {
+    let document = opened(&log(), (100, 30)).document.unwrap();
+    let mut state = State::new("log.jsonl".to_owned(), (100, 30));
+    let effects = press(&mut state, "/ c a r g o enter");
+    let searches = |effects: &[Effect]| {
+        let mut all = effects.iter();
+        all.any(
+            |effect| matches!(effect, Effect::Search(request) if request.direction.is_forward()),
+        )
+    };
+    assert!(!searches(&effects));
+    let shown = screen(&state);
+    assert!(
+        shown.contains("the search begins once the file is read"),
+        "{shown}"
+    );
+    let read = Message::Report(Report::Whole(document.clone()));
+    let effects = update(&mut state, read);
+    assert!(searches(&effects), "{effects:?}");
+    let grown = update(&mut state, Message::Report(Report::Grown(document)));
+    assert!(!searches(&grown), "it is carried out once");
+}

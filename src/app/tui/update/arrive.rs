@@ -272,6 +272,9 @@ fn whole(state: &mut State, document: Arc<Document>) {
     if let Some(number) = state.turn_to_show.take().filter(|_| state.is_whole()) {
         motion::go_to_turn(state, number);
     }
+    if let Some(direction) = state.search_to_run.take().filter(|_| state.is_whole()) {
+        layers::next_hit(state, direction);
+    }
 }
 
 /// The position of the item with the cursor in the new document.

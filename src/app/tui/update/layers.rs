@@ -185,14 +185,15 @@ pub(super) fn picture(state: &mut State) {
 
 /// Asks for the next place of the text.
 pub(super) fn next_hit(state: &mut State, direction: Direction) {
-    let (Some(needle), Some(document)) = (state.needle.clone(), state.document.clone()) else {
+    let Some(needle) = state.needle.clone() else {
         state.notice = Some("no search text yet: / enters one".to_owned());
         return;
     };
-    if !state.is_whole() {
-        state.notice = Some("the file is still being read".to_owned());
-        return;
-    }
+    let whole = state.document.clone().filter(|_| state.is_whole());
+    let Some(document) = whole else {
+        state.search_to_run = Some(direction);
+        return state.say("the search begins once the file is read");
+    };
     state.has_moved = true;
     state.notice = Some("searching".to_owned());
     let counting = Counting {
