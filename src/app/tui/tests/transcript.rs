@@ -394,6 +394,73 @@ fn a_click_puts_the_cursor_on_an_item_and_the_wheel_scrolls() {
     assert!(!screen(&state).contains("turn 1 "), "{}", screen(&state));
 }
 
+/// A click of the left button.
+fn click(state: &mut State, column: u16, row: usize) {
+    let event = MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column,
+        row: u16::try_from(row).unwrap(),
+        modifiers: KeyModifiers::NONE,
+    };
+    update(state, Message::Mouse(event));
+    state.prepare();
+}
+
+#[test]
+fn a_click_on_what_is_left_out_unfolds_it_and_one_on_a_row_of_it_folds_nothing() {
+    let mut state = flowing(&log(), (100, 40));
+    press(&mut state, "g");
+    let shown = screen(&state);
+    let row = shown.lines().position(|row| row.contains("more lines"));
+    click(&mut state, 20, row.unwrap());
+    let shown = screen(&state);
+    let unfolded = shown.matches("│ more ").count();
+    assert!(unfolded > 10 && !shown.contains("more lines"), "{shown}");
+    click(&mut state, 20, 20);
+    assert_eq!(screen(&state), shown);
+}
+
+#[test]
+fn a_click_on_the_scrollbar_scrolls_there() {
+    let said = |number: usize| {
+        let role = ["user", "assistant"][number % 2];
+        serde_json::json!({"role": role, "content": format!("Words {number} here.")})
+    };
+    let mut messages: Vec<_> = (0..100).map(said).collect();
+    let lines: Vec<_> = (1..=35).map(|line| format!("- point {line}")).collect();
+    messages[99]["content"] = lines.join("\n").into();
+    let text = serde_json::Value::from(messages).to_string();
+    let mut state = flowing(&text, (100, 22));
+    press(&mut state, "g");
+    // Twenty rows of the flow below the header.
+    for (row, item, top) in [
+        (11, 50, "Words 50"),
+        (6, 25, "Words 25"),
+        (20, 99, "point 35"),
+        (1, 0, "Words 0"),
+    ] {
+        click(&mut state, 99, row);
+        let shown = screen(&state);
+        assert_eq!(state.item, item, "{shown}");
+        assert!(shown.contains(top), "{shown}");
+    }
+    let mut few = flowing(
+        &serde_json::json!([
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "content": lines.join("\n")},
+        ])
+        .to_string(),
+        (100, 22),
+    );
+    press(&mut few, "g");
+    click(&mut few, 99, 16);
+    let shown = screen(&few);
+    assert!(
+        shown.contains("point 20") && !shown.contains("point 2 "),
+        "{shown}"
+    );
+}
+
 #[test]
 fn the_flow_is_drawn_at_any_size_and_without_colours() {
     let theme = Theme::new(Variant::Mono, Glyphs::ASCII);

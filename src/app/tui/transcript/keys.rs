@@ -75,6 +75,15 @@ pub(in crate::tui) fn to_end(state: &mut State) {
     }
 }
 
+/// Shows what a cell of the scrollbar stands for, with the cursor there.
+pub(in crate::tui) fn scroll_to(state: &mut State, cell: usize, cells: usize) {
+    let cursor =
+        state.with_transcript(|transcript, subject| transcript.scroll_to(subject, cell, cells));
+    if let Some(item) = cursor {
+        state.go_to(item);
+    }
+}
+
 /// Shows the item with the cursor in full, or folds it again.
 pub(in crate::tui) fn toggle(state: &mut State) {
     if !can_fold(state) {

@@ -495,6 +495,30 @@ impl Transcript {
         self.rows.get(row).map(|(item, _)| *item)
     }
 
+    /// Whether a row of the window says that something is left out.
+    pub fn leaves_out_at(&self, row: usize) -> bool {
+        self.rows.get(row).is_some_and(|(_, row)| row.leaves_out())
+    }
+
+    pub fn has_scrollbar(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Moves the window to a cell of the scrollbar; gives the item for the cursor.
+    fn scroll_to(&mut self, subject: &ShownSession<'_>, cell: usize, cells: usize) -> usize {
+        let place = cell * subject.session.items.len();
+        let (item, part) = (place / cells, place % cells);
+        let cursor = self.with(subject, |made, top| {
+            let item = made.page.order.nearest(item).unwrap_or(subject.cursor);
+            let row = made.rows(item) * part / cells;
+            let to = window::down(made, RowPlace { item, row }, 0);
+            *top = window::stop_at_end(made, to, subject.size.1);
+            to.item
+        });
+        self.shown_for = Some(cursor);
+        cursor
+    }
+
     /// Moves the window; gives the item for the cursor: where it is if that is still seen, else the nearest
     /// that is.
     fn scroll(&mut self, subject: &ShownSession<'_>, count: usize, is_forward: bool) -> usize {

@@ -64,6 +64,13 @@ impl Order<'_> {
         self.before_place(self.len())
     }
 
+    /// The item itself, or the next one that is shown, or the last one.
+    pub(super) fn nearest(&self, item: usize) -> Option<usize> {
+        let own = Some(item).filter(|item| self.is_shown(*item));
+        own.or_else(|| self.at_or_behind(self.place(item)))
+            .or_else(|| self.last())
+    }
+
     pub(super) fn next(&self, item: usize) -> Option<usize> {
         if let Some(output) = self.output_of(item) {
             return Some(output);

@@ -7,6 +7,7 @@ use crate::tui::stack::Screen as _;
 use crate::tui::state::State;
 use crate::tui::state::document::list_findings;
 use crate::tui::state::layout::Pane;
+use crate::tui::transcript::keys;
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 /// How many rows a notch of the wheel moves.
@@ -65,8 +66,22 @@ fn click(state: &mut State, column: u16, row: u16) {
     }
     match pane {
         Pane::Turns if state.transcript.is_on => {
-            if let Some(item) = state.transcript.item_at(row) {
-                state.go_to(item);
+            let area = state.layout.area(pane);
+            let is_bar = area.is_some_and(|area| column + 1 == area.x + area.width);
+            let rows = state.layout.height(pane);
+            match state.transcript.item_at(row) {
+                _ if is_bar && state.transcript.has_scrollbar() => match row + 1 < rows {
+                    true => keys::scroll_to(state, row, rows),
+                    false => motion::to_end(state),
+                },
+                Some(item) => {
+                    let leaves_out = state.transcript.leaves_out_at(row);
+                    state.go_to(item);
+                    if leaves_out && !keys::is_unfolded(state) {
+                        keys::toggle(state);
+                    }
+                }
+                None => {}
             }
         }
         Pane::Turns => {
