@@ -548,7 +548,7 @@ impl Theme {
             .title(title.style(self.title))
     }
 
-    /// The letters as this terminal can draw them, of unchanged width. A terminal without UTF-8 may take
+    /// The letters as this terminal can draw them, of unchanged width but for `≥`. A terminal without UTF-8 may take
     /// a byte of a UTF-8 character as a control (0x9b begins an escape sequence in Latin-1), so nothing
     /// but ASCII reaches it.
     fn letters<'a>(&self, mark: TextMark, run: &'a str) -> Cow<'a, str> {
@@ -560,7 +560,13 @@ impl Theme {
             let mut characters = cluster.chars();
             match (mark, characters.next(), characters.next()) {
                 (_, Some(only), None) if only.is_ascii() => out.push(only),
-                (_, Some('≥'), None) => out.push('>'),
+                (_, Some('≥'), None) => {
+                    // In a column it takes the place of a space.
+                    if out.ends_with("  ") || out == " " {
+                        out.pop();
+                    }
+                    out.push_str(">=");
+                }
                 (TextMark::Escaped, Some(only), None) => match control_letter(only) {
                     Some(letter) => out.push(letter),
                     None => out.push_str(&"?".repeat(cluster.width())),
@@ -836,5 +842,19 @@ mod tests {
             Modifier::UNDERLINED,
             "the escape is told from a bracket"
         );
+    }
+
+    #[test]
+    fn at_least_is_two_letters_in_ascii_and_takes_the_place_of_a_space_in_a_column() {
+        let theme = Theme::new(Variant::Mono, Glyphs::ASCII);
+        for (text, expected) in [
+            ("≥$0.60", ">=$0.60"),
+            ("in, ≥3 out", "in, >=3 out"),
+            ("   ≥3 out", "  >=3 out"),
+            (" ≥$0.02", ">=$0.02"),
+        ] {
+            let line = theme.line(&SafeText::from_str(text), theme.text);
+            assert_eq!(line.to_string(), expected);
+        }
     }
 }
