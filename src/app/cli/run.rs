@@ -9,7 +9,7 @@ use super::confirm::Confirmation;
 use super::exit::{Exit, Failure, LOOK, refused};
 use super::inputs::data_root;
 use super::mistaken::{FileKind, mistaken_file};
-use super::output::safe_line;
+use super::output::{name_of, safe_line};
 use super::report::{write_finding, write_line};
 use crate::tui::loader::takes::conductor::StagedRun;
 use retake_core::engine::{Breakpoint, Reason, RunCommand};
@@ -18,7 +18,8 @@ use retake_core::session::ledger::{Ending, LedgerEvent};
 use retake_core::session::takes::{Author, TakeId};
 use retake_live::agents::{AgentError, AgentFile};
 use retake_live::live::{
-    IoEvent, Judged, LiveRun, Phase, PreparedRun, RunInput, RunNews, RunOptions, prepare,
+    IoEvent, Judged, LiveRun, Phase, PreparedRun, RunInput, RunNews, RunOptions, past_breakpoints,
+    prepare,
 };
 use retake_live::report::FileReport;
 use retake_live::takes::{runs_folder, wall_clock};
@@ -41,7 +42,17 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
             "--headless runs without one, by a policy",
         ));
     }
-    let options = options(arguments, &wordings)?;
+    for command in &arguments.commands {
+        operator::refuse_unknown(command).map_err(Failure::refused)?;
+    }
+    let mut options = options(arguments, &wordings)?;
+    let resumed = match (arguments.resume, &arguments.journal) {
+        (true, Some(journal)) => Some(resumed(journal)?),
+        _ => None,
+    };
+    if let Some(store) = resumed.as_ref().filter(|_| options.breakpoints.is_empty()) {
+        options.breakpoints = past_breakpoints(store);
+    }
     if let Some(confirmation) = Confirmation::of_agent(&file) {
         confirmation.ask(arguments.trust)?;
     }
@@ -53,15 +64,25 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
     let prepared = prepare(&file, options, report).map_err(refused)?;
     let journal = journal_of(arguments, &file)?;
     let about = prepared.about.clone();
-    let store = match arguments.resume {
-        true => resumed(&journal)?,
-        false => {
-            TakeStore::begin_run(&journal, about, &prepared.first, wall_clock).map_err(refused)?
+    let store = match resumed {
+        Some(store) => store,
+        None if journal.exists() => {
+            let message = format!("{}: there is a file already", name_of(&journal));
+            let hint = "another --journal begins another run; a run without a screen goes on in it with --resume";
+            return Err(Failure::with_hint(message, hint));
+        }
+        None => {
+            let begun = TakeStore::begin_run(&journal, about, &prepared.first, wall_clock);
+            begun.map_err(refused)?
         }
     };
     if arguments.headless {
         let commands = has_operator(arguments).then(|| arguments.commands.clone().into());
-        let operator = commands.map(|commands| Operator { commands, wordings });
+        let operator = commands.map(|commands| Operator {
+            is_resuming: arguments.resume,
+            commands,
+            wordings,
+        });
         return run_headless(prepared, store, &events, &journal, operator);
     }
     // The screen opens the journal by itself.
@@ -82,6 +103,13 @@ fn has_operator(arguments: &RunArguments) -> bool {
 
 /// The run that a journal holds.
 fn resumed(journal: &Path) -> Result<TakeStore, Failure> {
+    if !journal.exists() {
+        let message = format!("{}: no such file or folder", name_of(journal));
+        return Err(Failure::with_hint(
+            message,
+            "without --resume a run begins there",
+        ));
+    }
     let (store, _) = TakeStore::open_run(journal, wall_clock).map_err(refused)?;
     match store.not_recording() {
         Some(trouble) => Err(refused(trouble.to_string())),
@@ -109,8 +137,7 @@ fn options(arguments: &RunArguments, wordings: &Wordings) -> Result<RunOptions, 
         input: arguments.input.clone(),
         policy: policy.map_err(refused)?,
         breakpoints: breakpoints(&arguments.breakpoints)?,
-        // A run that is resumed waits for its operator.
-        is_stepping: arguments.step || arguments.resume,
+        is_stepping: arguments.step,
         at_hand: None,
         supervisor: None,
     })
@@ -240,6 +267,12 @@ fn run_headless(
     for note in &notes {
         teller.write(&Line::Notice { message: note })?;
     }
+    if operator
+        .as_ref()
+        .is_some_and(|operator| operator.is_resuming)
+    {
+        run.wait_at_start();
+    }
     let from = store.takes().current();
     let begun = run.start(&mut store, 0, from);
     let mut news = begun.map_err(|error| Failure::refused(error.to_string()))?;
@@ -254,7 +287,27 @@ fn run_headless(
             news = run.handle(&mut store, RunInput::Operator(RunCommand::Abort));
             continue;
         }
+        let next = operator
+            .as_ref()
+            .and_then(|operator| operator.commands.front());
+        if let (Phase::Ended(_), Some(text), None) = (
+            run.phase(),
+            next.and_then(|it| operator::message(it)),
+            ended_by,
+        ) && unheard.is_none()
+        {
+            let text = text.to_owned();
+            operator
+                .as_mut()
+                .map(|operator| operator.commands.pop_front());
+            news = run.handle(&mut store, RunInput::Say(text));
+            continue;
+        }
         if let Phase::Ended(how) = run.phase() {
+            if let Some(left) = next {
+                let message = format!("the run had ended before: {left}");
+                teller.write(&Line::Notice { message: &message })?;
+            }
             return match (unheard, ended_by) {
                 (_, Some(number)) => {
                     // A terminal that is gone hears nothing of the end.
@@ -303,6 +356,8 @@ fn run_headless(
 
 /// Who decides where the run waits.
 struct Operator {
+    /// Whether the run began in an earlier process.
+    is_resuming: bool,
     /// What is left of the commands.
     commands: VecDeque<String>,
     wordings: Wordings,
@@ -317,23 +372,27 @@ impl Operator {
         teller: &mut Teller<W>,
         (run, store): (&mut LiveRun, &mut TakeStore),
     ) -> Result<Vec<RunNews>, Failure> {
+        let judged = teller.judged.clone();
         let waiting = Waiting {
             reasons,
-            judged: teller.judged.as_ref(),
+            judged: judged.as_ref(),
             wordings: &self.wordings,
         };
-        let hint = "the run waits in its journal; --resume goes on with it";
-        let refused = |why: String| Failure::with_hint(format!("--do {}", safe_line(&why)), hint);
+        let refused = |why: String| {
+            let hint = "the run waits in its journal as before";
+            Failure::with_hint(safe_line(&why), hint)
+        };
         let decision = match waiting.answer(command).map_err(refused)? {
             RunAnswer::Input(input) => return Ok(run.handle(store, input)),
             RunAnswer::Decision(decision) => decision,
         };
         let done = run.decide(store, &decision);
         let news = done.map_err(|why| refused(format!("{}: {why}", decision.action)))?;
+        let call_id = waiting.call_of(&decision);
         teller.write(&Line::Decision {
             take: run.take(),
             rule: Some(&decision.rule),
-            call_id: None,
+            call_id: call_id.as_deref(),
             action: decision.action,
             by: Author::Operator,
             wording: decision.words().as_deref(),

@@ -108,9 +108,14 @@ impl Prompt {
 
     /// Whether a key shows the help: `?` does where the text is not any, and a word is to begin.
     pub fn asks_for_help(&self, key: &KeyEvent) -> bool {
-        let is_free = || matches!(self.text().chars().next_back(), None | Some(' '));
-        let is_asked = key.code == KeyCode::Char('?') && !self.terms.is_empty() && is_free();
+        let is_asked = key.code == KeyCode::Char('?') && self.begins_word();
         is_asked || command(Context::Line, key) == Some(Command::Help)
+    }
+
+    /// Whether a word is to begin, of which `?` is none.
+    fn begins_word(&self) -> bool {
+        let last = self.text().chars().next_back();
+        !self.terms.is_empty() && matches!(last, None | Some(' '))
     }
 
     /// Begins anew with this text.
@@ -236,12 +241,16 @@ impl Prompt {
         let title = SafeText::from_static(self.title).truncated(width);
         let typed = SafeText::single_line(&self.text(), width).width() + 1;
         let room = |note: &SafeText| width.saturating_sub(title.width() + 1 + note.width() + 2);
-        let help = SafeText::from_static(self.help);
+        let help = match self.terms.is_empty() || self.begins_word() {
+            true => self.help,
+            false => HELP,
+        };
+        let help = SafeText::from_static(help);
         let (note, style) = match &self.complaint {
             Some(complaint) => (complaint.truncated(width * 2 / 3), theme.error),
             None => {
                 let mut note = SafeText::from_static(self.hint);
-                if !self.hint.is_empty() && !self.help.is_empty() {
+                if !self.hint.is_empty() && help.width() > 0 {
                     note.push(&SafeText::from_static("  "));
                 }
                 note.push(&help);

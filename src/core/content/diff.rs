@@ -178,7 +178,13 @@ fn compare(old: &str, new: &str, diff: &mut FileDiff) {
         new.lines().for_each(|line| diff.push(Change::Added, line));
         return;
     }
-    let compared = TextDiff::from_lines(old, new);
+    // The last line of an edited part has no end: with more lines after it, it is the same line.
+    let [before, after] = [old, new].map(|text| {
+        let lines = text.split_inclusive('\n');
+        let lines = lines.map(|line| line.strip_suffix('\n').unwrap_or(line));
+        lines.collect::<Vec<_>>()
+    });
+    let compared = TextDiff::from_slices(&before, &after);
     for (number, group) in compared.grouped_ops(CONTEXT).iter().enumerate() {
         if number > 0 {
             diff.push(Change::Place, "");
@@ -192,7 +198,7 @@ fn compare(old: &str, new: &str, diff: &mut FileDiff) {
                 ChangeTag::Delete => Change::Removed,
                 ChangeTag::Insert => Change::Added,
             };
-            diff.push(what, change.value().trim_end_matches(['\n', '\r']));
+            diff.push(what, change.value().trim_end_matches('\r'));
         }
     }
 }
@@ -338,6 +344,14 @@ mod tests {
             }
         }
         text
+    }
+
+    #[test]
+    fn what_is_appended_after_the_last_line_changes_no_line_before_it() {
+        let diffs =
+            diffs_of_call(r#"{"file_path":"f","old_string":"a\nb","new_string":"a\nb\nc"}"#);
+        assert_eq!(drawn(&diffs), "f\n a\n b\n+c\n");
+        assert_eq!(diffs[0].counts(), (1, 0));
     }
 
     #[test]

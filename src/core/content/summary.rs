@@ -297,25 +297,27 @@ fn words_of(value: &Value) -> Option<String> {
                 let list = list.join(", ");
                 return Some(format!("[{}]", beginning(&list, VALUE)));
             }
-            let entries = match parts.len() {
-                1 => "1 entry".to_owned(),
-                count => format!("{count} entries"),
-            };
-            Some(match parts.first().and_then(words_of) {
-                Some(first) => format!("{entries}: {first}"),
-                None => entries,
+            let first = parts.first().map_or_else(String::new, said);
+            Some(match parts.len() {
+                1 => format!("[{first}]"),
+                _ => format!("[{first}, …]"),
             })
         }),
-        Value::Object(members) => {
-            let named = members.iter().filter_map(|(key, value)| {
-                let words = words_of(value)?;
-                Some(format!("{key}: {}", beginning(&words, VALUE)))
-            });
-            let named = named.take(VALUES).collect::<Vec<_>>().join(", ");
-            (!named.is_empty()).then(|| format!("{{{named}}}"))
+        Value::Object(members) if !members.is_empty() => {
+            let named = members.iter().take(VALUES);
+            let named =
+                named.map(|(key, value)| format!("{key}: {}", beginning(&said(value), VALUE)));
+            let more = (members.len() > VALUES).then(|| "…".to_owned());
+            let named: Vec<String> = named.chain(more).collect();
+            Some(format!("{{{}}}", named.join(", ")))
         }
-        Value::Array(_) | Value::Null => None,
+        Value::Object(_) | Value::Array(_) | Value::Null => None,
     }
+}
+
+/// A value within another one: what is empty is said, too.
+fn said(value: &Value) -> String {
+    words_of(value).unwrap_or_else(|| value.to_string())
 }
 
 /// A command in words; of one that a shell is given, what the shell is to run.
@@ -465,7 +467,7 @@ mod tests {
             (
                 "book",
                 r#"{"trip":{"from":"JFK","to":"LIS"},"legs":[{"day":1,"by":"air"},{"day":2}]}"#,
-                "book(trip: {from: JFK, to: LIS}, legs: 2 entries: {day: 1, by: air})",
+                "book(trip: {from: JFK, to: LIS}, legs: [{day: 1, by: air}, …])",
             ),
             ("get_weather", "{}", "get_weather()"),
             (

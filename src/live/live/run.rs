@@ -180,6 +180,11 @@ impl LiveRun {
         self.machine.phase(self.now())
     }
 
+    /// Has the run wait for its operator once it starts, whatever it could do.
+    pub fn wait_at_start(&mut self) {
+        self.machine.look();
+    }
+
     /// Begins to drive a take, or goes on with it: what the journal knows of it counts.
     pub fn start(
         &mut self,

@@ -249,8 +249,7 @@ fn an_agent_is_run_step_by_step_where_the_operator_allows_it() {
         refused.contains("did you mean `inject-error`?"),
         "{refused}"
     );
-    go("inject-error nearest").unwrap();
-    let ended = go("continue").unwrap();
+    let ended = go("inject-error nearest").unwrap();
     assert!(ended.contains("\"how\":\"final\""), "{ended}");
 
     // Its takes and its history are those of a recording.

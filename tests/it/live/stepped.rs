@@ -30,36 +30,28 @@ fn a_run_is_led_step_by_step_by_processes_that_end_in_between() {
     let (why, commands) = waits_for(asked.lines.last().unwrap());
     assert!(why.starts_with("unknown-tool: serch_flights"), "{why}");
     assert!(commands.contains(&"inject-error") && commands.contains(&"release"));
-    assert_eq!(asked.lines.last().unwrap()["waits_for"][0]["item"], 5);
+    let waiting = asked.lines.last().unwrap()["waits_for"][0].clone();
+    assert_eq!(waiting["item"], 5);
 
     // What cannot be done changes nothing.
-    let wrong = go(&["--resume", "--do", "inject-eror"]);
-    assert_eq!(wrong.code, 2);
-    assert!(
-        wrong.err.contains("did you mean `inject-error`"),
-        "{}",
-        wrong.err
-    );
-    let unknown = go(&["--resume", "--do", "inject-error nearst"]);
-    assert!(
-        unknown.err.contains("available: nearest"),
-        "{}",
-        unknown.err
-    );
-    let elsewhere = go(&["--resume", "--do", "repair-arguments"]);
-    assert!(
-        elsewhere.err.contains("unknown-tool offers"),
-        "{}",
-        elsewhere.err
-    );
-    let nobody = go(&["--resume", "--do", "approve"]);
-    assert!(
-        nobody
-            .err
-            .contains("no call needs an approval; it waits for: unknown-tool"),
-        "{}",
-        nobody.err
-    );
+    for (command, why) in [
+        ("inject-eror", "did you mean `inject-error`"),
+        ("inject-error nearst", "available: nearest"),
+        (
+            "repair-arguments",
+            "is no answer to this run; it waits for: unknown-tool",
+        ),
+        ("approve", "answers: take-suggestion, inject-error"),
+        ("continue", "is no answer to this run"),
+        ("say hello", "is no answer to this run"),
+    ] {
+        let refused = go(&["--resume", "--do", command]);
+        assert!(
+            refused.code == 2 && refused.err.contains(why),
+            "{command}: {}",
+            refused.err
+        );
+    }
 
     let last = go(&[
         "--resume",
@@ -69,14 +61,37 @@ fn a_run_is_led_step_by_step_by_processes_that_end_in_between() {
         "continue",
     ]);
     assert_eq!(last.code, 0, "{}{}", last.out, last.err);
-    let decision = last
-        .lines
-        .iter()
-        .find(|line| line["type"] == "decision")
-        .unwrap();
+    let decision = last.of_type("decision")[0];
     assert_eq!(decision["by"], "operator");
     assert_eq!(decision["wording"], "nearest");
-    assert_eq!(last.lines.last().unwrap()["how"], "final");
+    assert_eq!(decision["call_id"], waiting["call_id"]);
+    assert_eq!(waiting["tool"], "serch_flights");
+    assert_eq!(last.how(), "final");
+    // Nothing waited for the last command.
+    assert!(
+        last.out.contains("the run had ended before: continue"),
+        "{}",
+        last.out
+    );
+    let over = go(&["--resume", "--do", "qwertz"]);
+    assert!(
+        over.code == 2 && over.err.contains("unknown command"),
+        "{}",
+        over.err
+    );
+
+    let gone = stage.run(&agent, &["--journal", "none.jsonl", "--resume"]);
+    assert!(
+        gone.code == 2 && gone.err.contains("no such file"),
+        "{}",
+        gone.err
+    );
+    let again = go(&["--step"]);
+    assert!(
+        again.code == 2 && again.err.contains("with --resume"),
+        "{}",
+        again.err
+    );
 }
 
 const CALLS_TWICE: &str = r#"
@@ -99,6 +114,69 @@ fn a_tool_that_ran_before_the_process_ended_does_not_run_again() {
     assert_eq!((ran.code, stage.marks("one")), (1, 1), "{}", ran.out);
     let last = go(&["--resume", "--do", "continue"]);
     assert_eq!((last.code, stage.marks("one")), (0, 1), "{}", last.out);
+}
+
+const BOOKS: &str = r#"
+[[rule]]
+turn = 1
+calls = [{ name = "book", arguments = { word = "one" } }, { name = "ask", arguments = { word = "two" } }]
+[[rule]]
+turn = 2
+text = "Done."
+"#;
+
+#[test]
+fn what_a_run_waits_for_is_answered_by_a_later_process() {
+    let ask = "[[tools]]\nname = \"ask\"\ndescription = \"asks\"\nask = true\n";
+    let book = marking("book", "echo booked").replace("\"never\"", "\"always\"");
+    let (stage, agent) = Stage::with_agent(BOOKS, &(book + ask));
+    let go = |words: &[&str]| stage.run(&agent, &[&["--journal", "run.jsonl"], words].concat());
+    let first = go(&["--do", "abort"]);
+    assert_eq!(first.how(), "aborted");
+    std::fs::remove_file(stage.path("run.jsonl")).unwrap();
+
+    let first = go(&["--break", "turn 99"]);
+    let (why, commands) = waits_for(first.lines.last().unwrap());
+    assert!(why.contains("book needs an approval"), "{why}");
+    assert_eq!(commands, ["approve", "reject", "abort"]);
+    let refused = go(&["--resume", "--do", "say hello"]);
+    assert!(
+        refused.code == 2 && refused.err.contains("is no answer"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(stage.marks("one"), 0);
+
+    let approved = go(&["--resume", "--do", "approve"]);
+    assert_eq!(stage.marks("one"), 1, "{}{}", approved.out, approved.err);
+    let (why, _) = waits_for(approved.lines.last().unwrap());
+    assert!(
+        why.contains("the output of ask is the operator's to give"),
+        "{why}"
+    );
+    let last = go(&["--resume", "--do", "output it is two"]);
+    assert_eq!(last.how(), "final", "{}{}", last.out, last.err);
+    assert_eq!(stage.marks("one"), 1);
+}
+
+#[test]
+fn turns_are_granted_by_a_later_process() {
+    let (stage, agent) = Stage::with_agent(
+        CALLS_TWICE,
+        &format!("max_turns = 1\n{}", marking("write", "echo written")),
+    );
+    let go = |words: &[&str]| stage.run(&agent, &[&["--journal", "run.jsonl"], words].concat());
+    let (why, commands) = {
+        let first = go(&["--break", "turn 99"]);
+        let (why, commands) = waits_for(first.lines.last().unwrap());
+        (
+            why,
+            commands.iter().map(|it| it.to_string()).collect::<Vec<_>>(),
+        )
+    };
+    assert!(why.contains("used up its 1 turns"), "{why}");
+    assert_eq!(commands, ["turns", "abort"]);
+    assert_eq!(go(&["--resume", "--do", "turns 2"]).how(), "final");
 }
 
 #[test]

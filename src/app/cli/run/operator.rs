@@ -40,15 +40,16 @@ pub(super) struct WaitingFor<'a> {
     rule: Option<&'a str>,
     /// Counted from 1.
     item: Option<u32>,
-    tool: Option<&'a str>,
-    call_id: Option<&'a str>,
+    tool: Option<String>,
+    call_id: Option<String>,
     commands: Vec<&'static str>,
 }
 
 pub(super) fn waiting_for<'a>(reason: &'a Reason, judged: Option<&Judged>) -> WaitingFor<'a> {
-    let mut rule = None;
-    let mut item = None;
-    let mut called: Option<(&CallKey, &str)> = None;
+    let (mut rule, mut item, mut tool, mut call_id) = (None, None, None, None);
+    let mut called = |call: &CallKey, name: &str| {
+        (tool, call_id) = (Some(name.to_owned()), Some(call.call_id.clone()));
+    };
     let mut commands = match reason {
         Reason::Fault {
             rule: of,
@@ -57,6 +58,7 @@ pub(super) fn waiting_for<'a>(reason: &'a Reason, judged: Option<&Judged>) -> Wa
         } => {
             (rule, item) = (Some(of.as_str()), *about);
             let finding = judged.and_then(|judged| finding_of(judged, of, *about));
+            (tool, call_id) = finding.and_then(|it| called_by(judged?, it)).unzip();
             let offers = finding.into_iter().flat_map(|finding| &finding.offers);
             offers
                 .map(|offer| offer.action)
@@ -68,15 +70,15 @@ pub(super) fn waiting_for<'a>(reason: &'a Reason, judged: Option<&Judged>) -> Wa
             vec!["continue", "step"]
         }
         Reason::Approval { call, tool, .. } => {
-            called = Some((call, tool));
+            called(call, tool);
             vec!["approve", "reject"]
         }
         Reason::AskOperator { call, tool, .. } => {
-            called = Some((call, tool));
+            called(call, tool);
             vec!["output", "error"]
         }
         Reason::MayHaveRun { call, tool } => {
-            called = Some((call, tool));
+            called(call, tool);
             vec!["output", "error", "run-again"]
         }
         Reason::Model { .. } | Reason::Stepped => vec!["continue", "step"],
@@ -88,10 +90,20 @@ pub(super) fn waiting_for<'a>(reason: &'a Reason, judged: Option<&Judged>) -> Wa
         why: reason.words(),
         rule,
         item: item.map(|item| item + 1),
-        tool: called.map(|(_, tool)| tool),
-        call_id: called.map(|(call, _)| call.call_id.as_str()),
+        tool,
+        call_id,
         commands,
     }
+}
+
+/// The tool and the id of the call that a finding is about.
+fn called_by(judged: &Judged, finding: &Finding) -> Option<(String, String)> {
+    let sessions = judged.recording().sessions.iter();
+    let mut sessions = sessions.filter(|session| session.active);
+    let session = sessions.next()?;
+    let item = session.items.get(finding.item? as usize)?;
+    let call_id = session.call_id(item).ok().filter(|id| !id.is_empty())?;
+    Some((finding.tool(session)?.to_owned(), call_id))
 }
 
 fn finding_of<'j>(judged: &'j Judged, rule: &str, item: Option<u32>) -> Option<&'j Finding> {
@@ -196,13 +208,30 @@ const COMMANDS: &[OperatorCommand] = &[
 ];
 
 impl Waiting<'_> {
+    /// The id of the call that a decision is about.
+    pub(super) fn call_of(&self, decision: &Decision) -> Option<String> {
+        let judged = self.judged?;
+        let finding = finding_of(judged, &decision.rule, decision.item)?;
+        called_by(judged, finding).map(|(_, call_id)| call_id)
+    }
+
     /// What a command is to the run. The error says what it could be instead.
     pub(super) fn answer(&self, command: &str) -> Result<RunAnswer, String> {
-        let (word, text) = command
-            .trim()
-            .split_once(char::is_whitespace)
-            .unwrap_or((command.trim(), ""));
-        let text = text.trim();
+        let (word, text) = parts(command);
+        let answers = self
+            .reasons
+            .iter()
+            .flat_map(|reason| waiting_for(reason, self.judged).commands);
+        // A tool may be switched off whatever the run waits for.
+        if word != "enable" && !answers.clone().any(|answer| answer == word) {
+            let why = format!("{word} is no answer to this run");
+            let commands: Vec<_> = answers.collect();
+            return Err(format!(
+                "{}; answers: {}",
+                self.nothing(&why),
+                commands.join(", ")
+            ));
+        }
         let known = COMMANDS.iter().find(|known| known.word == word);
         let answer = match (known, actions::find(word)) {
             (Some(known), _) => (known.make)(self, text).map(RunAnswer::Input),
@@ -299,6 +328,30 @@ fn needed(text: &str) -> Result<String, String> {
     match text {
         "" => Err("give a text after it".to_owned()),
         text => Ok(text.to_owned()),
+    }
+}
+
+/// The word of a command, and what comes after it.
+fn parts(command: &str) -> (&str, &str) {
+    let command = command.trim();
+    let (word, text) = command
+        .split_once(char::is_whitespace)
+        .unwrap_or((command, ""));
+    (word, text.trim())
+}
+
+/// The user's next message, where a command is one.
+pub(super) fn message(command: &str) -> Option<&str> {
+    let (word, text) = parts(command);
+    (word == "say" && !text.is_empty()).then_some(text)
+}
+
+pub(super) fn refuse_unknown(command: &str) -> Result<(), String> {
+    let (word, _) = parts(command);
+    let is_known = COMMANDS.iter().any(|known| known.word == word);
+    match is_known || actions::find(word).is_some() {
+        true => Ok(()),
+        false => Err(unknown(word)),
     }
 }
 

@@ -192,10 +192,14 @@ impl Checked {
         self.findings.get(self.worst_number(item)?)
     }
 
-    /// The number of the worst finding of an item.
+    /// The number of the worst finding of an item. An output that reports an error is worth a word only where there is
+    /// no other finding of its severity.
     pub fn worst_number(&self, item: usize) -> Option<usize> {
         let found = self.range(item..item + 1).rev();
-        found.max_by_key(|number| self.findings[*number].severity)
+        found.max_by_key(|number| {
+            let finding = &self.findings[*number];
+            (finding.severity, finding.rule.id != "tool-error")
+        })
     }
 
     /// The next or previous finding as seen from an item that is at least as bad, with its number.

@@ -58,6 +58,14 @@ fn room(state: &State, hints: &[Hint], width: usize) -> usize {
     }
 }
 
+/// The rule of a finding, with how many others there are about the same item.
+fn finding_head(state: &State, finding: &Finding) -> String {
+    match state.findings_here().len() {
+        0 | 1 => finding.rule.id.to_owned(),
+        several => format!("{} +{}", finding.rule.id, several - 1),
+    }
+}
+
 /// How many offers of a finding stand before the keys of the run.
 const BEFORE: usize = 2;
 /// Most cells of what is told.
@@ -213,10 +221,10 @@ fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
         return spans;
     }
     if let Some(finding) = state.finding_here() {
-        let rule = finding.rule.id;
+        let rule = finding_head(state, finding);
         spans.push(theme.sign(finding.severity));
-        spans.push(Span::styled(format!(" {rule}  "), theme.title));
         let left = room.saturating_sub(rule.len() + 5);
+        spans.push(Span::styled(format!(" {rule}  "), theme.title));
         let message = SafeText::single_line(&finding.message(), left);
         spans.extend(theme.spans(&message, theme.text));
     }

@@ -45,8 +45,8 @@ impl EventHandler<'_> {
                 _ => ready.push(call),
             }
         }
-        if !self.config.has_operator {
-            // Nothing runs beside a call that will end the run.
+        if !self.config.has_operator || self.state.pace.is_looking {
+            // Nothing runs beside a call that will end the run, or while the operator only looks at it.
             let mut operators = ready.clone();
             operators.retain(|call| self.nature(&call.tool) == Nature::Operator);
             holds.extend(

@@ -245,6 +245,8 @@ impl EventHandler<'_> {
     pub(crate) fn grant_turns(&mut self, turns: u32) {
         let more = &mut self.state.decided.more_turns;
         *more = more.saturating_add(turns);
+        // Whoever grants turns is no longer only looking.
+        self.state.pace.is_looking = false;
     }
 
     fn record_about(

@@ -129,6 +129,11 @@ impl Machine {
         self.state.pace.leads = Some(goes_on);
     }
 
+    /// The operator only looks at what the run would do: it says what it waits for, and does nothing.
+    pub fn look(&mut self) {
+        self.state.pace.is_looking = true;
+    }
+
     /// The action that is being carried out cannot be done about all faults at once: it is about
     /// its first one alone.
     pub fn act_alone(&mut self) {
