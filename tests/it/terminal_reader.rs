@@ -206,6 +206,15 @@ fn a_sub_agent_with_a_log_of_its_own_opens_from_its_call_and_q_comes_back() {
     sees(&mut terminal, "20.2k tok");
     press(&mut terminal, "J", "▌          ✓ Task(");
     press(&mut terminal, "\n", "I grep for pay.");
+    // At its start, not at what is wrong in it.
+    sees(&mut terminal, "1 error");
+    sees(&mut terminal, "] finding");
+    let screen = terminal.screen().to_string();
+    let rows: Vec<_> = screen.lines().filter(|row| row.contains('▌')).collect();
+    assert!(
+        matches!(rows[..], [row] if row.contains(prompt)),
+        "{screen}"
+    );
     press(&mut terminal, "q", "Task(find callers)");
     press(&mut terminal, "U", "1 sub-agent, 20.2k tok");
     terminal.send(Key::Esc);
