@@ -785,7 +785,7 @@ pub struct ExplainArguments {
 
 #[derive(Debug, Args)]
 pub struct ListArguments {
-    /// Recordings or folders of them [default: ./sessions, and what agents and retake itself keep]
+    /// Recordings or folders of them [default: the current folder, and what agents and retake itself keep]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Only recordings that fit: words and fields as in the picker, such as

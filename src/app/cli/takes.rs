@@ -7,6 +7,7 @@ use super::output::{Output, name_of, safe_line};
 use super::report::write_line;
 use super::style::Palette;
 use crate::tui::loader::takes::view::take_rows;
+use crate::tui::recovery::takes::counts_words;
 use crate::tui::state::takes::TakeRow;
 use retake_core::session::takes::FindingCounts;
 use serde::Serialize;
@@ -58,10 +59,7 @@ fn write_row(out: &mut impl Write, row: &TakeRow, palette: Palette) -> io::Resul
     words.push(row.rule.clone());
     words.extend(row.fork.map(|item| format!("at item {item}")));
     words.push(retake_core::safe_text::SafeText::single_line(&row.wording, WORDS).to_string());
-    words.extend(
-        row.findings
-            .map(|(before, after)| format!("{} to {} errors", before.errors, after.errors)),
-    );
+    words.extend(row.findings.map(|(_, after)| counts_words(after)));
     words.push(safe_line(&row.note));
     words.retain(|word| !word.is_empty());
     let line = format!("{mark} {indent}{}", words.join("  "));

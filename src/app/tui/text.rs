@@ -270,7 +270,14 @@ impl Line {
         }
         let indent = self.indent.min(width / 2);
         let mut pieces = self.pieces.iter();
-        if self.remark.is_none() && pieces.all(|(tone, _)| matches!(tone, Tone::Look(_))) {
+        let is_text = match self.pieces.last() {
+            // What a model thinks, with the word that says so before it.
+            Some((Tone::Kind(Kind::Reasoning), _)) => {
+                pieces.all(|(tone, _)| matches!(tone, Tone::Kind(Kind::Reasoning) | Tone::Dim))
+            }
+            _ => pieces.all(|(tone, _)| matches!(tone, Tone::Look(_))),
+        };
+        if self.remark.is_none() && is_text {
             return self.rows_of_text(indent, width.saturating_sub(indent).max(1));
         }
         let mut rows = vec![DetailRow {
@@ -621,6 +628,24 @@ mod tests {
                     .collect()
             })
             .collect()
+    }
+
+    #[test]
+    fn a_thought_breaks_between_words_wherever_its_looks_change() {
+        let thought = |text| (Tone::Kind(Kind::Reasoning), SafeText::from_static(text));
+        let line = Line {
+            pieces: vec![
+                (Tone::Dim, SafeText::from_static("thinking  ")),
+                thought("look at "),
+                thought("`file`"),
+                thought(". Then go"),
+            ],
+            ..Line::default()
+        };
+        let rows = line.rows(24);
+        let rows = rows.iter().map(|row| plain_of(&row.pieces));
+        let rows: Vec<_> = rows.map(|row| row.trim_end().to_owned()).collect();
+        assert_eq!(rows, ["thinking  look at", "`file`. Then go"]);
     }
 
     #[test]

@@ -169,10 +169,11 @@ fn raw_says_whether_the_json_stands_so_in_the_file() {
 #[test]
 fn the_list_of_findings_begins_at_the_one_that_the_footer_shows_and_the_footer_follows() {
     let mut desk = Desk::of("invalid-tool-name.json");
-    desk.press("4").sees(" ● invalid-tool-name +2  the tool name");
+    desk.press("4")
+        .sees(" ● invalid-tool-name +1  the tool name");
     desk.press("!").sees(" invalid-tool-name (error) ");
     desk.press("esc j")
-        .sees(" ▲ unknown-tool +2  functions.get_tide_table");
+        .sees(" ▲ unknown-tool +1  functions.get_tide_table");
     desk.press("!").sees(" unknown-tool (warning) ");
 }
 
