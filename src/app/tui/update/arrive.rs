@@ -238,7 +238,7 @@ fn begin_at(state: &mut State, session: usize, least: Severity) {
             let severity = checked.findings()[first].severity.word();
             let place = format!("session {} of {count}", session + 1);
             state.say(format!(
-                "the first {severity} is in {place}; S lists the sessions"
+                "{place} has a finding ({severity}); S lists the sessions"
             ));
         }
     }
