@@ -287,26 +287,12 @@ fn run_headless(
             news = run.handle(&mut store, RunInput::Operator(RunCommand::Abort));
             continue;
         }
-        let next = operator
-            .as_ref()
-            .and_then(|operator| operator.commands.front());
-        if let (Phase::Ended(_), Some(text), None) = (
-            run.phase(),
-            next.and_then(|it| operator::message(it)),
-            ended_by,
-        ) && unheard.is_none()
-        {
-            let text = text.to_owned();
-            operator
-                .as_mut()
-                .map(|operator| operator.commands.pop_front());
-            news = run.handle(&mut store, RunInput::Say(text));
-            continue;
-        }
         if let Phase::Ended(how) = run.phase() {
-            if let Some(left) = next {
-                let message = format!("the run had ended before: {left}");
-                teller.write(&Line::Notice { message: &message })?;
+            let may_say = unheard.is_none() && ended_by.is_none();
+            let message = operator.as_mut().filter(|_| may_say);
+            if let Some(text) = message.and_then(Operator::message) {
+                news = run.handle(&mut store, RunInput::Say(text));
+                continue;
             }
             return match (unheard, ended_by) {
                 (_, Some(number)) => {
@@ -316,6 +302,10 @@ fn run_headless(
                 }
                 (Some(failure), None) => Err(failure),
                 (None, None) => {
+                    if let Some(left) = operator.as_ref().and_then(|it| it.commands.front()) {
+                        let message = format!("the run had ended before: {left}");
+                        teller.write(&Line::Notice { message: &message })?;
+                    }
                     teller.end(&run, &store, &how)?;
                     Ok(exit_of(&how))
                 }
@@ -364,6 +354,13 @@ struct Operator {
 }
 
 impl Operator {
+    /// The user's next message, where that is what comes next.
+    fn message(&mut self) -> Option<String> {
+        let text = operator::message(self.commands.front()?)?.to_owned();
+        self.commands.pop_front();
+        Some(text)
+    }
+
     /// Does what a command says.
     fn obey<W: Write>(
         &self,
@@ -388,7 +385,7 @@ impl Operator {
         };
         let done = run.decide(store, &decision);
         let news = done.map_err(|why| refused(format!("{}: {why}", decision.action)))?;
-        let call_id = waiting.call_of(&decision);
+        let call_id = waiting.call_id_of(&decision);
         teller.write(&Line::Decision {
             take: run.take(),
             rule: Some(&decision.rule),

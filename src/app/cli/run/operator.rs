@@ -16,7 +16,14 @@ struct OperatorCommand {
     /// What comes after the word, for people.
     argument: &'static str,
     about: &'static str,
-    make: fn(&Waiting<'_>, &str) -> Result<RunInput, String>,
+    make: MakeInput,
+}
+
+/// Makes what the run gets of the text after the word.
+enum MakeInput {
+    Run(fn(&str) -> Result<RunInput, String>),
+    /// About the first call that the command answers for.
+    Call(fn(CallKey, &str) -> Result<RunInput, String>),
 }
 
 /// What a command is to the run.
@@ -47,9 +54,9 @@ pub(super) struct WaitingFor<'a> {
 
 pub(super) fn waiting_for<'a>(reason: &'a Reason, judged: Option<&Judged>) -> WaitingFor<'a> {
     let (mut rule, mut item, mut tool, mut call_id) = (None, None, None, None);
-    let mut called = |call: &CallKey, name: &str| {
+    if let Some((call, name)) = call_of(reason) {
         (tool, call_id) = (Some(name.to_owned()), Some(call.call_id.clone()));
-    };
+    }
     let mut commands = match reason {
         Reason::Fault {
             rule: of,
@@ -69,18 +76,9 @@ pub(super) fn waiting_for<'a>(reason: &'a Reason, judged: Option<&Judged>) -> Wa
             item = *about;
             vec!["continue", "step"]
         }
-        Reason::Approval { call, tool, .. } => {
-            called(call, tool);
-            vec!["approve", "reject"]
-        }
-        Reason::AskOperator { call, tool, .. } => {
-            called(call, tool);
-            vec!["output", "error"]
-        }
-        Reason::MayHaveRun { call, tool } => {
-            called(call, tool);
-            vec!["output", "error", "run-again"]
-        }
+        Reason::Approval { .. } => vec!["approve", "reject"],
+        Reason::AskOperator { .. } => vec!["output", "error"],
+        Reason::MayHaveRun { .. } => vec!["output", "error", "run-again"],
         Reason::Model { .. } | Reason::Stepped => vec!["continue", "step"],
         Reason::TurnLimit { .. } => vec!["turns"],
         Reason::NothingSaid => vec!["say"],
@@ -93,6 +91,16 @@ pub(super) fn waiting_for<'a>(reason: &'a Reason, judged: Option<&Judged>) -> Wa
         tool,
         call_id,
         commands,
+    }
+}
+
+/// The call that a reason is about, with its tool.
+fn call_of(reason: &Reason) -> Option<(&CallKey, &str)> {
+    match reason {
+        Reason::Approval { call, tool, .. }
+        | Reason::AskOperator { call, tool, .. }
+        | Reason::MayHaveRun { call, tool } => Some((call, tool)),
+        _ => None,
     }
 }
 
@@ -117,99 +125,95 @@ const COMMANDS: &[OperatorCommand] = &[
         word: "continue",
         argument: "",
         about: "go on until something holds",
-        make: |_, _| Ok(RunInput::Operator(RunCommand::Continue)),
+        make: MakeInput::Run(|_| Ok(RunInput::Operator(RunCommand::Continue))),
     },
     OperatorCommand {
         word: "step",
         argument: "",
         about: "one question to the model, or the tools of one reply",
-        make: |_, _| Ok(RunInput::Operator(RunCommand::Step)),
+        make: MakeInput::Run(|_| Ok(RunInput::Operator(RunCommand::Step))),
     },
     OperatorCommand {
         word: "release",
         argument: "",
         about: "let the faults pass as they are",
-        make: |_, _| Ok(RunInput::Operator(RunCommand::Release)),
+        make: MakeInput::Run(|_| Ok(RunInput::Operator(RunCommand::Release))),
     },
     OperatorCommand {
         word: "approve",
         argument: "",
         about: "run the call that needs an approval",
-        make: |waiting, _| {
-            let call = waiting.approval()?;
+        make: MakeInput::Call(|call, _| {
             Ok(RunInput::Operator(RunCommand::Approve {
                 call,
                 always: false,
             }))
-        },
+        }),
     },
     OperatorCommand {
         word: "reject",
         argument: "TEXT",
         about: "do not run it; the model reads the text",
-        make: |waiting, text| {
-            let (call, words) = (waiting.approval()?, needed(text)?);
+        make: MakeInput::Call(|call, text| {
+            let words = needed(text)?;
             Ok(RunInput::Operator(RunCommand::Reject { call, words }))
-        },
+        }),
     },
     OperatorCommand {
         word: "output",
         argument: "TEXT",
         about: "the result of a call whose tool is the operator, or that may have run",
-        make: |waiting, text| waiting.supply(text, false),
+        make: MakeInput::Call(|call, text| supply(call, text, false)),
     },
     OperatorCommand {
         word: "error",
         argument: "TEXT",
         about: "the same, as an error",
-        make: |waiting, text| waiting.supply(text, true),
+        make: MakeInput::Call(|call, text| supply(call, text, true)),
     },
     OperatorCommand {
         word: "run-again",
         argument: "",
         about: "run a call again that may have run",
-        make: |waiting, _| {
-            let call = waiting.may_have_run()?;
-            Ok(RunInput::Operator(RunCommand::RunAgain { call }))
-        },
+        make: MakeInput::Call(|call, _| Ok(RunInput::Operator(RunCommand::RunAgain { call }))),
     },
     OperatorCommand {
         word: "say",
         argument: "TEXT",
         about: "the user's next message",
-        make: |_, text| Ok(RunInput::Say(needed(text)?)),
+        make: MakeInput::Run(|text| Ok(RunInput::Say(needed(text)?))),
     },
     OperatorCommand {
         word: "turns",
         argument: "N",
         about: "allow so many more replies",
-        make: |_, text| {
+        make: MakeInput::Run(|text| {
             let more = text
                 .parse()
                 .map_err(|_| format!("`{text}` is not a number of replies"))?;
             Ok(RunInput::Operator(RunCommand::MoreTurns(more)))
-        },
+        }),
     },
     OperatorCommand {
         word: "enable",
         argument: "TOOL",
         about: "use a tool again that was switched off",
-        make: |_, text| {
+        make: MakeInput::Run(|text| {
             let tool = needed(text)?;
             Ok(RunInput::Operator(RunCommand::Enable { tool }))
-        },
+        }),
     },
     OperatorCommand {
         word: "abort",
         argument: "",
         about: "end the run; open calls get an output that says so",
-        make: |_, _| Ok(RunInput::Operator(RunCommand::Abort)),
+        make: MakeInput::Run(|_| Ok(RunInput::Operator(RunCommand::Abort))),
     },
 ];
 
 impl Waiting<'_> {
     /// The id of the call that a decision is about.
-    pub(super) fn call_of(&self, decision: &Decision) -> Option<String> {
+    pub(super) fn call_id_of(&self, decision: &Decision) -> Option<String> {
         let judged = self.judged?;
         let finding = finding_of(judged, &decision.rule, decision.item)?;
         called_by(judged, finding).map(|(_, call_id)| call_id)
@@ -234,7 +238,7 @@ impl Waiting<'_> {
         }
         let known = COMMANDS.iter().find(|known| known.word == word);
         let answer = match (known, actions::find(word)) {
-            (Some(known), _) => (known.make)(self, text).map(RunAnswer::Input),
+            (Some(known), _) => self.input(known, text).map(RunAnswer::Input),
             (None, Some(action)) => self.decision(action, text).map(RunAnswer::Decision),
             (None, None) => return Err(unknown(word)),
         };
@@ -282,39 +286,19 @@ impl Waiting<'_> {
         })
     }
 
-    fn approval(&self) -> Result<CallKey, String> {
-        self.call("no call needs an approval", |reason| match reason {
-            Reason::Approval { call, .. } => Some(call),
-            _ => None,
-        })
-    }
-
-    fn may_have_run(&self) -> Result<CallKey, String> {
-        self.call("no call may have run", |reason| match reason {
-            Reason::MayHaveRun { call, .. } => Some(call),
-            _ => None,
-        })
-    }
-
-    fn supply(&self, text: &str, is_error: bool) -> Result<RunInput, String> {
-        let call = self.call("no call waits for its result", |reason| match reason {
-            Reason::AskOperator { call, .. } | Reason::MayHaveRun { call, .. } => Some(call),
-            _ => None,
-        })?;
-        Ok(RunInput::Operator(RunCommand::Supply {
-            call,
-            output: needed(text)?,
-            is_error,
-        }))
-    }
-
-    fn call(
-        &self,
-        none: &str,
-        of: impl Fn(&Reason) -> Option<&CallKey>,
-    ) -> Result<CallKey, String> {
-        let call = self.reasons.iter().find_map(of).cloned();
-        call.ok_or_else(|| self.nothing(none))
+    /// What a command is to the run, about the first call that it answers for.
+    fn input(&self, command: &OperatorCommand, text: &str) -> Result<RunInput, String> {
+        let make = match command.make {
+            MakeInput::Run(make) => return make(text),
+            MakeInput::Call(make) => make,
+        };
+        let answers = |reason: &&Reason| {
+            let commands = waiting_for(reason, self.judged).commands;
+            commands.contains(&command.word)
+        };
+        let call = self.reasons.iter().filter(answers).find_map(call_of);
+        let (call, _) = call.ok_or_else(|| self.nothing("no call waits for it"))?;
+        make(call.clone(), text)
     }
 
     /// Why a command has nothing to be about, with what the run waits for.
@@ -322,6 +306,14 @@ impl Waiting<'_> {
         let reasons: Vec<_> = self.reasons.iter().map(Reason::words).collect();
         format!("{why}; it waits for: {}", reasons.join("; "))
     }
+}
+
+fn supply(call: CallKey, text: &str, is_error: bool) -> Result<RunInput, String> {
+    Ok(RunInput::Operator(RunCommand::Supply {
+        call,
+        output: needed(text)?,
+        is_error,
+    }))
 }
 
 fn needed(text: &str) -> Result<String, String> {

@@ -1150,22 +1150,6 @@ enum LeftOut {
 /// The first rows of lines, and how much is left out. Up to [`TAIL`] rows more than `most` are shown rather
 /// than left out.
 fn first_rows(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, LeftOut) {
-    let (rows, left_out) = rows_and_lines(lines, room, most);
-    let rest = lines.last().filter(|_| left_out == 1 && most > 0);
-    let rest = rest.map_or(0, |last| {
-        let before: usize = lines[..lines.len() - 1]
-            .iter()
-            .map(|line| line.rows(room).len())
-            .sum();
-        (before + last.rows(room).len()).saturating_sub(rows.len())
-    });
-    match rest {
-        2.. => (rows, LeftOut::Rows(rest)),
-        _ => (rows, LeftOut::Lines(left_out)),
-    }
-}
-
-fn rows_and_lines(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, usize) {
     let limit = most.saturating_add(TAIL);
     let mut rows: Vec<DetailRow> = Vec::new();
     // The first line of which no row is shown where something is left out.
@@ -1174,15 +1158,24 @@ fn rows_and_lines(lines: &[Line], room: usize, most: usize) -> (Vec<DetailRow>, 
         if rows.len() >= most {
             cut = cut.or(Some(number));
         }
+        let own = line.rows(room);
+        let all = rows.len() + own.len();
         let left = limit.saturating_add(1) - rows.len();
-        rows.extend(line.rows(room).into_iter().take(left));
+        rows.extend(own.into_iter().take(left));
         if rows.len() > limit {
             rows.truncate(most);
             let shown = cut.unwrap_or(number + 1);
-            return (rows, lines.len().saturating_sub(shown).max(1));
+            let left_out = match lines.len().saturating_sub(shown).max(1) {
+                1 if most > 0 => {
+                    let below = lines[number + 1..].iter().map(|line| line.rows(room).len());
+                    LeftOut::Rows(all + below.sum::<usize>() - most)
+                }
+                lines => LeftOut::Lines(lines),
+            };
+            return (rows, left_out);
         }
     }
-    (rows, 0)
+    (rows, LeftOut::Lines(0))
 }
 
 /// A step of a plan.
