@@ -16,11 +16,11 @@ struct OperatorCommand {
     /// What comes after the word, for people.
     argument: &'static str,
     about: &'static str,
-    make: MakeInput,
+    scope: CommandScope,
 }
 
-/// Makes what the run gets of the text after the word.
-enum MakeInput {
+/// What a command is about, and what the run gets of the text after its word.
+enum CommandScope {
     Run(fn(&str) -> Result<RunInput, String>),
     /// About the first call that the command answers for.
     Call(fn(CallKey, &str) -> Result<RunInput, String>),
@@ -125,25 +125,25 @@ const COMMANDS: &[OperatorCommand] = &[
         word: "continue",
         argument: "",
         about: "go on until something holds",
-        make: MakeInput::Run(|_| Ok(RunInput::Operator(RunCommand::Continue))),
+        scope: CommandScope::Run(|_| Ok(RunInput::Operator(RunCommand::Continue))),
     },
     OperatorCommand {
         word: "step",
         argument: "",
         about: "one question to the model, or the tools of one reply",
-        make: MakeInput::Run(|_| Ok(RunInput::Operator(RunCommand::Step))),
+        scope: CommandScope::Run(|_| Ok(RunInput::Operator(RunCommand::Step))),
     },
     OperatorCommand {
         word: "release",
         argument: "",
         about: "let the faults pass as they are",
-        make: MakeInput::Run(|_| Ok(RunInput::Operator(RunCommand::Release))),
+        scope: CommandScope::Run(|_| Ok(RunInput::Operator(RunCommand::Release))),
     },
     OperatorCommand {
         word: "approve",
         argument: "",
         about: "run the call that needs an approval",
-        make: MakeInput::Call(|call, _| {
+        scope: CommandScope::Call(|call, _| {
             Ok(RunInput::Operator(RunCommand::Approve {
                 call,
                 always: false,
@@ -154,7 +154,7 @@ const COMMANDS: &[OperatorCommand] = &[
         word: "reject",
         argument: "TEXT",
         about: "do not run it; the model reads the text",
-        make: MakeInput::Call(|call, text| {
+        scope: CommandScope::Call(|call, text| {
             let words = needed(text)?;
             Ok(RunInput::Operator(RunCommand::Reject { call, words }))
         }),
@@ -163,31 +163,31 @@ const COMMANDS: &[OperatorCommand] = &[
         word: "output",
         argument: "TEXT",
         about: "the result of a call whose tool is the operator, or that may have run",
-        make: MakeInput::Call(|call, text| supply(call, text, false)),
+        scope: CommandScope::Call(|call, text| supply(call, text, false)),
     },
     OperatorCommand {
         word: "error",
         argument: "TEXT",
         about: "the same, as an error",
-        make: MakeInput::Call(|call, text| supply(call, text, true)),
+        scope: CommandScope::Call(|call, text| supply(call, text, true)),
     },
     OperatorCommand {
         word: "run-again",
         argument: "",
         about: "run a call again that may have run",
-        make: MakeInput::Call(|call, _| Ok(RunInput::Operator(RunCommand::RunAgain { call }))),
+        scope: CommandScope::Call(|call, _| Ok(RunInput::Operator(RunCommand::RunAgain { call }))),
     },
     OperatorCommand {
         word: "say",
         argument: "TEXT",
         about: "the user's next message",
-        make: MakeInput::Run(|text| Ok(RunInput::Say(needed(text)?))),
+        scope: CommandScope::Run(|text| Ok(RunInput::Say(needed(text)?))),
     },
     OperatorCommand {
         word: "turns",
         argument: "N",
         about: "allow so many more replies",
-        make: MakeInput::Run(|text| {
+        scope: CommandScope::Run(|text| {
             let more = text
                 .parse()
                 .map_err(|_| format!("`{text}` is not a number of replies"))?;
@@ -198,7 +198,7 @@ const COMMANDS: &[OperatorCommand] = &[
         word: "enable",
         argument: "TOOL",
         about: "use a tool again that was switched off",
-        make: MakeInput::Run(|text| {
+        scope: CommandScope::Run(|text| {
             let tool = needed(text)?;
             Ok(RunInput::Operator(RunCommand::Enable { tool }))
         }),
@@ -207,7 +207,7 @@ const COMMANDS: &[OperatorCommand] = &[
         word: "abort",
         argument: "",
         about: "end the run; open calls get an output that says so",
-        make: MakeInput::Run(|_| Ok(RunInput::Operator(RunCommand::Abort))),
+        scope: CommandScope::Run(|_| Ok(RunInput::Operator(RunCommand::Abort))),
     },
 ];
 
@@ -288,9 +288,9 @@ impl Waiting<'_> {
 
     /// What a command is to the run, about the first call that it answers for.
     fn input(&self, command: &OperatorCommand, text: &str) -> Result<RunInput, String> {
-        let make = match command.make {
-            MakeInput::Run(make) => return make(text),
-            MakeInput::Call(make) => make,
+        let make = match command.scope {
+            CommandScope::Run(make) => return make(text),
+            CommandScope::Call(make) => make,
         };
         let answers = |reason: &&Reason| {
             let commands = waiting_for(reason, self.judged).commands;
