@@ -4,10 +4,13 @@
 use super::FORMAT;
 use super::graph::{Branch, Branches, EntryRole, Graph};
 use crate::formats::Contents;
+use crate::json::complete;
 use crate::session::{
     Fact, Flags, Fragment, Item, Keyed, Kind, Record, RecordLink, Session, Source, SourceResult,
-    TurnStop, index_number,
+    TurnStop, index_number, is_sub_agent,
 };
+use crate::wire::body_within;
+use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -41,6 +44,7 @@ pub(super) fn assemble(mut fragment: Fragment, source: &Arc<dyn Source>) -> Sour
         mark_compacted(&mut session.items);
         session.link();
     }
+    number_side_chains(&mut sessions);
     Ok(Contents { sessions, problems })
 }
 
@@ -128,6 +132,52 @@ impl Builder<'_> {
         for session in &mut self.sessions {
             session.stops.sort_by_key(|stop| stop.item);
         }
+    }
+}
+
+/// The tools with which Claude Code begins a sub-agent.
+const BEGINNERS: [&str; 2] = ["Task", "Agent"];
+/// How much of a call and of a first message is read.
+const PROMPT: u64 = 16 * 1024;
+
+/// Puts side chains in the order of the calls that began them: those of parallel calls stand in the file as they happened
+/// to begin.
+fn number_side_chains(sessions: &mut [Session]) {
+    let first = sessions.iter().position(is_sub_agent);
+    let Some((main, first)) = sessions.first().zip(first) else {
+        return;
+    };
+    let count = sessions[first..].iter().take_while(|it| is_sub_agent(it));
+    let count = count.count();
+    if count < 2 {
+        return;
+    }
+    let text = |session: &Session, item: &Item| body_within(session, item, PROMPT);
+    let calls = main
+        .items
+        .iter()
+        .filter(|item| item.kind == Kind::Call && BEGINNERS.contains(&main.name(item)));
+    let prompts: Vec<String> = calls
+        .filter_map(|call| {
+            let arguments = text(main, call)?.arguments;
+            let arguments: Value =
+                serde_json::from_slice(&complete(arguments.as_written().as_bytes())).ok()?;
+            Some(arguments.get("prompt")?.as_str()?.trim().to_owned())
+        })
+        .collect();
+    let place = |session: &Session| {
+        let asked = session.items.iter().find(|item| item.kind == Kind::User)?;
+        let asked = text(session, asked)?.text;
+        let asked = asked.trim();
+        prompts.iter().position(|prompt| {
+            let length = prompt.len().min(asked.len());
+            length > 0 && prompt.as_bytes()[..length] == asked.as_bytes()[..length]
+        })
+    };
+    let chains = &mut sessions[first..first + count];
+    chains.sort_by_cached_key(|session| place(session).unwrap_or(usize::MAX));
+    for (number, session) in chains.iter_mut().enumerate() {
+        session.label = EntryRole::SideChain.label(first + number);
     }
 }
 

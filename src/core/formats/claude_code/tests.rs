@@ -204,6 +204,31 @@ fn each_sub_agent_has_a_session_of_its_own() {
 }
 
 #[test]
+fn sub_agents_are_numbered_in_the_order_of_the_calls_that_began_them() {
+    let entry =
+        |uuid: &str, parent: Option<&str>, side: bool, role: &str, content: serde_json::Value| {
+            serde_json::json!({"type": role, "uuid": uuid, "parentUuid": parent, "sessionId": "s",
+            "isSidechain": side, "message": {"id": uuid, "role": role, "content": content}})
+            .to_string()
+        };
+    let task = |id: &str, prompt: &str| serde_json::json!([{"type": "tool_use", "id": id, "name": "Task", "input": {"prompt": prompt}}]);
+    let lines = [
+        entry("1", None, false, "user", "go".into()),
+        entry("2", Some("1"), false, "assistant", task("a", "first one")),
+        entry("3", Some("2"), false, "assistant", task("b", "second one")),
+        entry("11", None, true, "user", "second one".into()),
+        entry("21", None, true, "user", "first one".into()),
+        entry("12", Some("11"), true, "assistant", "done".into()),
+    ];
+    let contents = read_text(&lines.join("\n"));
+    let sessions = contents.sessions[1..].iter();
+    let told: Vec<_> = sessions
+        .map(|it| (it.label.as_str(), it.items.len()))
+        .collect();
+    assert_eq!(told, [("side chain 1", 1), ("side chain 2", 2)]);
+}
+
+#[test]
 fn a_file_of_one_sub_agent_is_its_conversation() {
     let session = only(&[
         "side s1 - user search",
