@@ -9,6 +9,7 @@ use super::report::write_line;
 use super::style::Palette;
 use crate::tui::filter::Terms;
 use crate::tui::picker::rows::PickerRow;
+use crate::usage::at_least;
 use crate::words::{count, local, model_name};
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
@@ -20,7 +21,7 @@ use retake_live::{InputError, Inputs, exit_on_interrupt};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -117,7 +118,14 @@ fn find(places: &[Place]) -> (Vec<Candidate>, usize) {
             Discovery::Found(batch) => found.extend(batch),
             Discovery::Refused(path, reason) => {
                 unreadable += 1;
-                report_unreadable(&path, &InputError::Refused(reason));
+                let is_missing = path
+                    .symlink_metadata()
+                    .is_err_and(|error| error.kind() == ErrorKind::NotFound);
+                let why = match is_missing {
+                    true => InputError::Missing,
+                    false => InputError::Refused(reason),
+                };
+                report_unreadable(&path, &why);
             }
             Discovery::Finished => {}
         },
@@ -235,10 +243,11 @@ impl List {
             facts.push(counted(summary.sessions, "session"));
         }
         facts.push(counted(summary.turns, "turn"));
+        let mark = at_least(summary.is_undercounted);
         if let Some(tokens) = summary.tokens {
-            facts.push(format!("{} tokens", count(tokens)));
+            facts.push(format!("{mark}{} tokens", count(tokens)));
         }
-        facts.extend(summary.cost.map(|cost| cost.to_string()));
+        facts.extend(summary.cost.map(|cost| format!("{mark}{cost}")));
         let mut line = palette.dim(facts.join(", ")).to_string();
         if summary.errors > 0 {
             let errors = counted(summary.errors, "error");

@@ -21,6 +21,11 @@ pub(super) fn run(arguments: &OpenArguments) -> Result<Exit, Failure> {
         return Err(Failure::refused(message));
     }
     if !io::stdout().is_terminal() {
+        if let Some(path) = arguments.paths.first().filter(|path| is_small(path)) {
+            // Another command would only say then that it is no recording.
+            inputs::read(&inputs_of(&arguments.reading)?, path)
+                .map_err(|error| Failure::unreadable(path, &error))?;
+        }
         let hint = match arguments.paths.first() {
             Some(path) => {
                 let path = shell_word(&path.to_string_lossy());
@@ -77,6 +82,14 @@ pub(super) fn open_run(
     let hint = "; c continues a run that has not ended";
     report_where("the run is in", journal, hint);
     Ok(exit)
+}
+
+/// Largest file that is read to say that it is no recording.
+const SMALL: u64 = 16 << 20;
+
+fn is_small(path: &Path) -> bool {
+    let file = path.metadata();
+    file.is_ok_and(|file| file.is_file() && file.len() <= SMALL)
 }
 
 fn is_missing(path: &Path) -> bool {

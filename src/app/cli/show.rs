@@ -47,15 +47,18 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
     for (index, (name, number)) in chosen.iter().enumerate() {
         let session = &opened.recording.sessions[*number];
         let failed = |error| unreadable(&InputError::Source(error));
-        let findings = check_session(session, inputs.target).map_err(failed)?;
-        let checked = Checked::new(findings);
+        let (findings, totals) = rayon::join(
+            || check_session(session, inputs.target),
+            || totals_of(session, &prices),
+        );
+        let checked = Checked::new(findings.map_err(failed)?);
         let sessions = &opened.recording.sessions;
         let page = Page::new(sessions, *number, &checked, &prices).map_err(failed)?;
         let transcript = Transcript::new(page, &checked, palette, arguments.full);
         if index > 0 {
             writeln!(output)?;
         }
-        let totals = totals_of(session, &prices).map_err(failed)?;
+        let totals = totals.map_err(failed)?;
         let named = NamedRecording {
             name,
             session,

@@ -142,9 +142,9 @@ impl<S, T: Clone + Send + 'static> Layer<S> for CopyMenu<T> {
         };
         let inside = framed(frame, popup, &self.title, "", theme);
         for (row, (key, name, what)) in rows(inside).zip(&self.rows) {
-            let (key, key_style, style) = match what {
-                Some(_) => (*key, theme.key, theme.text),
-                None => (' ', theme.dim, theme.dim),
+            let (key_style, style) = match what {
+                Some(_) => (theme.key, theme.text),
+                None => (theme.dim, theme.dim),
             };
             let key = Span::styled(format!("{key}  "), key_style);
             write(
@@ -202,7 +202,7 @@ mod tests {
             let shown = terminal.backend().to_string();
             for words in [
                 "a  arguments",
-                "│    output",
+                "│ o  output",
                 "copy: k is no choice; esc closes",
             ] {
                 assert!(width < 40 || shown.contains(words), "{shown}");

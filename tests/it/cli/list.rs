@@ -154,3 +154,42 @@ fn text_names_agent_turns_and_findings() {
         assert!(text.contains(words), "{words:?} in {text}");
     }
 }
+
+#[test]
+fn a_name_that_is_not_there_and_a_file_that_is_no_recording_are_named_for_what_they_are() {
+    let folder = folder();
+    let run = |arguments: &[&str]| {
+        let output = retake().args(arguments).current_dir(folder.path()).output();
+        String::from_utf8(output.unwrap().stderr).unwrap()
+    };
+    let said = run(&["list", "nope"]);
+    assert!(
+        said.contains("nope: no such file or folder") && !said.contains("os error"),
+        "{said}"
+    );
+    let said = run(&["notes.json"]);
+    assert!(
+        said.contains("notes.json: format") && !said.contains("terminal"),
+        "{said}"
+    );
+    let said = run(&["new.json"]);
+    assert!(said.contains("the debugger needs a terminal"), "{said}");
+}
+
+#[test]
+fn what_is_counted_in_part_is_marked() {
+    let line = |uuid: &str, role: &str, content: Value| {
+        let usage = serde_json::json!({"input_tokens": 9000, "output_tokens": 1});
+        serde_json::json!({"type": role, "uuid": uuid, "sessionId": "s", "timestamp": "2026-03-02T14:02:11Z",
+            "parentUuid": if uuid == "1" { Value::Null } else { "1".into() },
+            "message": {"id": uuid, "role": role, "model": "claude-sonnet-4-5", "content": content, "usage": usage}})
+        .to_string()
+    };
+    let long = serde_json::json!([{"type": "text", "text": "a long answer ".repeat(90)}]);
+    let lines = [line("1", "user", "go".into()), line("2", "assistant", long)];
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.jsonl"), lines.join("\n")).unwrap();
+    let output = retake().arg("list").arg(folder.path()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("≥9.0k tokens, ≥$0."), "{said}");
+}
