@@ -438,9 +438,13 @@ pub fn choose(rows: Vec<Binding>) {
 }
 
 pub fn command(context: Context, event: &KeyEvent) -> Option<Command> {
+    Some(binding(context, event)?.command)
+}
+
+/// The row of a key in a place.
+pub fn binding(context: Context, event: &KeyEvent) -> Option<&'static Binding> {
     let mut here = rows().filter(|row| row.contexts.contains(&context));
-    let row = here.find(|row| row.is_pressed(event))?;
-    Some(row.command)
+    here.find(|row| row.is_pressed(event))
 }
 
 /// What the footer may say here, what matters most first.

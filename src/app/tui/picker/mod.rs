@@ -475,8 +475,15 @@ impl Picker {
                 return self.filter_key(key);
             }
         }
-        if let Some(command) = keymap::command(Context::Picker, &key) {
-            self.obey(command, key);
+        match keymap::command(Context::Picker, &key) {
+            Some(command) => self.obey(command, key),
+            None => {
+                let elsewhere = keymap::binding(Context::Browse, &key);
+                self.notice = elsewhere.map(|row| {
+                    let words = format!("{} works in an open recording: {}", key.code, row.help);
+                    SafeText::from_str(&words)
+                });
+            }
         }
     }
 

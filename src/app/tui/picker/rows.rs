@@ -146,20 +146,13 @@ impl PickerRow {
         }
     }
 
-    /// The program that wrote it, where that is known.
-    fn program(&self) -> &str {
-        match self.known() {
-            Some(summary) if self.agent.is_empty() => {
-                Agent::of_format(summary.format).map_or("", |agent| &agent.id)
-            }
-            _ => &self.agent,
-        }
-    }
-
     /// The program that wrote it, else its format.
     pub fn agent(&self) -> &str {
         match self.known() {
-            Some(summary) if self.agent.is_empty() => summary.format,
+            Some(summary) if self.agent.is_empty() => {
+                let agent = Agent::of_format(summary.format);
+                agent.map_or(summary.format, |agent| &agent.id)
+            }
             _ => &self.agent,
         }
     }
@@ -616,7 +609,7 @@ fn cell(row: &PickerRow, id: Id, width: usize, theme: &Theme) -> Vec<Span<'stati
         Id::Cost => whole.map_or_else(Vec::new, |known| {
             figure(known, known.cost.map(|cost| cost.to_string()))
         }),
-        Id::Agent => text(row.program()),
+        Id::Agent => text(row.agent()),
         Id::Model => {
             let models = row.known().map_or(&[][..], |known| &known.models);
             text(&models.join(", "))

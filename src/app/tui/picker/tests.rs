@@ -198,7 +198,7 @@ fn rows_are_sorted_and_grouped_by_keys() {
 }
 
 #[test]
-fn the_column_of_agents_holds_no_formats() {
+fn the_column_of_agents_says_the_format_where_no_agent_is_known() {
     let mut picker = filled();
     let shown = |picker: &Picker| screen(picker, 160, 24);
     assert!(shown(&picker).contains("agent"), "{}", shown(&picker));
@@ -208,10 +208,21 @@ fn the_column_of_agents_holds_no_formats() {
         list.filter(|row| row.contains(word) && row.contains("ago"))
             .count()
     };
-    assert_eq!(rows(&picker, "openai-chat"), 0, "{}", shown(&picker));
+    assert!(rows(&picker, "openai-chat") > 0, "{}", shown(&picker));
     let summary = picker.rows[0].summary.as_mut().unwrap().as_mut().unwrap();
     summary.format = "claude-code";
     assert_eq!(rows(&picker, "claude-code"), 1, "{}", shown(&picker));
+}
+
+#[test]
+fn a_key_of_recordings_says_in_the_list_where_it_works() {
+    let mut picker = filled();
+    press(&mut picker, "v");
+    let shown = screen(&picker, 160, 24);
+    assert!(
+        shown.contains("v works in an open recording: exchange"),
+        "{shown}"
+    );
 }
 
 #[test]
