@@ -205,7 +205,9 @@ impl Debugger {
             }
             Effect::FindSubAgents => {
                 if let Some(path) = self.path.clone() {
-                    self.loader.find_sub_agents(path, self.state.prices.clone());
+                    let (prices, document) = (&self.state.prices, &self.state.document);
+                    self.loader
+                        .find_sub_agents(path, prices.clone(), document.clone());
                 }
             }
             Effect::ReadProxyLog => {

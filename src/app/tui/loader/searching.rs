@@ -6,10 +6,11 @@ use crate::tui::effect::{Counting, SearchRequest, Sifting};
 use crate::tui::proxy::past::PastLog;
 use crate::tui::report::Report;
 use crate::tui::state::document::Document;
+use crate::tui::transcript::nested::{NestedPlace, nested_calls};
 use retake_core::usage::{Prices, SessionUsage};
 use retake_live::proxy::recorder::past_news;
 use retake_live::search::SearchError;
-use retake_live::sub_agents;
+use retake_live::{SubAgent, sub_agents};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,11 +80,14 @@ impl Loader {
     }
 
     /// Looks for sub-agents with logs of their own.
-    pub fn find_sub_agents(&self, log: PathBuf, prices: Prices) {
+    pub fn find_sub_agents(&self, log: PathBuf, prices: Prices, document: Option<Arc<Document>>) {
         let (reports, cancel) = (self.reports.clone(), self.closing.clone());
         std::thread::spawn(move || {
             let is_cancelled = || cancel.load(Ordering::Relaxed);
-            let found = sub_agents(&log, &prices, &is_cancelled);
+            let mut found = sub_agents(&log, &prices, &is_cancelled);
+            if let Some(document) = document.filter(|_| found.len() > 1) {
+                sort_by_call(&document, &mut found);
+            }
             if !found.is_empty() {
                 reports(Report::SubAgents(found));
             }
@@ -124,4 +128,19 @@ impl Loader {
             }
         });
     }
+}
+
+/// Puts sub-agents in the order of the calls that began them: their files are named by chance.
+fn sort_by_call(document: &Document, agents: &mut Vec<SubAgent>) {
+    let sessions = &document.recording.sessions;
+    let main = sessions.iter().position(|session| session.active);
+    let calls = nested_calls(sessions, agents, main.unwrap_or(0));
+    let call_of = |file: usize| {
+        let own = |(_, place): &&(usize, NestedPlace)| *place == NestedPlace::File(file);
+        calls.iter().find(own).map_or(usize::MAX, |(call, _)| *call)
+    };
+    let places: Vec<usize> = (0..agents.len()).map(call_of).collect();
+    let mut placed: Vec<_> = places.into_iter().zip(agents.drain(..)).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    agents.extend(placed.into_iter().map(|(_, agent)| agent));
 }

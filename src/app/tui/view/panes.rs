@@ -13,6 +13,7 @@ use crate::tui::state::preview::{is_call, speaks_for, tool_of};
 use crate::tui::state::tree;
 use crate::tui::state::{Stage, State};
 use crate::tui::theme::Theme;
+use crate::usage::UsageSummary;
 use crate::words::session_label;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -21,6 +22,7 @@ use ratatui::text::{Line, Span};
 use retake_core::content::display_name;
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Kind, PairStatus, Session, Speaker, is_sub_agent};
+use retake_core::usage::SessionUsage;
 use retake_live::SubAgent;
 use retake_live::inspect::first_words;
 
@@ -510,6 +512,9 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             Span::raw(open),
             Span::styled(format!("{:>digits$}  ", index + 1), theme.dim),
         ];
+        let own = sessions.get(index).is_some();
+        let totals = state.all_totals().filter(|_| own);
+        let mut usage = totals.and_then(|totals| Some(&**totals.get(&index)?));
         let (words, mut right, turns) = match sessions.get(index) {
             Some(session) => {
                 left.extend(label_of(session, theme));
@@ -526,6 +531,7 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
                 let Some(file) = state.sub_agents.get(index - sessions.len()) else {
                     continue;
                 };
+                usage = Some(&file.usage);
                 let label = SafeText::single_line(&format!("sub-agent {}", file.id), WIDEST);
                 left.extend(theme.spans(&label, theme.dim));
                 let found = Counts {
@@ -537,8 +543,9 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             }
         };
         left.push(Span::raw("  "));
-        let turns = format!("  {turns} turns");
-        right.push(Span::styled(turns, theme.dim));
+        // The same for all rows, whose figures are compared.
+        let room = usize::from(inside.width).saturating_sub(digits + FIRST_WORDS);
+        right.push(Span::styled(figures(turns, usage, room), theme.dim));
         let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
         left.extend(theme.spans(&SafeText::single_line(&words, room), theme.dim));
         let row = Row {
@@ -548,6 +555,29 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         };
         row.draw(frame, inside, at, theme);
     }
+}
+
+/// Cells that the label, the first words and the findings of a session have beside its figures.
+const FIRST_WORDS: usize = 35;
+
+/// How many turns a session has and what it took, in columns, as far as they have room; its cost matters most.
+fn figures(turns: usize, usage: Option<&SessionUsage>, room: usize) -> String {
+    let turns = format!("  {turns:>3} turns");
+    let Some(usage) = usage else {
+        return turns;
+    };
+    let UsageSummary { span, tokens, cost } = UsageSummary::of(usage);
+    let columns = [(cost, 8, 2), (span, 7, 0), (tokens, 11, 1)];
+    let mut left = room.saturating_sub(turns.len());
+    let mut kept: Vec<(u8, String)> = Vec::new();
+    for (figure, width, place) in columns {
+        if width + 2 <= left {
+            left -= width + 2;
+            kept.push((place, format!("  {:>width$}", figure.unwrap_or_default())));
+        }
+    }
+    kept.sort();
+    kept.into_iter().fold(turns, |sum, (_, words)| sum + &words)
 }
 
 /// What tells a session from the others; that which the run would go on from is set apart.
