@@ -2,11 +2,11 @@
 
 use super::recovery::difference::within;
 use super::text::{Glyph, Line, Tone};
-use crate::words::bytes as bytes_in_words;
+use crate::words::{bytes as bytes_in_words, duration};
 use memchr::memmem;
 use retake_core::content::{
-    Change, DiffLine, FileDiff, Highlighter, Look, StyledLine, code_lines, diff_of_text, file_read,
-    has_colours, language_of, markdown_lines, terminal_lines,
+    Change, DiffLine, FileDiff, Highlighter, Look, ResultText, StyledLine, code_lines,
+    diff_of_text, file_read, has_colours, language_of, markdown_lines, terminal_lines,
 };
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Item, Session};
@@ -190,6 +190,44 @@ pub fn plain_lines(text: &SafeText) -> Vec<Line> {
     lines.collect()
 }
 
+/// JSON as it is in its file, without the indentation that all of its lines have there.
+pub fn raw_lines(bytes: &[u8]) -> Vec<Line> {
+    let text = SafeText::from_bytes(bytes);
+    // The first line begins where the item does.
+    let others = text.as_plain().lines().skip(1);
+    let others = others.filter(|line| !line.trim().is_empty());
+    let depth = others.map(|line| line.len() - line.trim_start_matches(' ').len());
+    let depth = depth.min().unwrap_or(0);
+    if depth == 0 {
+        return plain_lines(&text);
+    }
+    let lines = text.lines().flat_map(|line| {
+        let spaces = line.as_plain().len() - line.as_plain().trim_start_matches(' ').len();
+        plain_lines(&line.part(spaces.min(depth)..line.as_plain().len()))
+    });
+    lines.collect()
+}
+
+/// What lines before an output of Codex say of its command: `still running · session 7 · 10.0s`; nothing of one that
+/// succeeded at once.
+pub fn words_about(result: &ResultText<'_>) -> Option<String> {
+    let took = result.took.filter(|took| *took >= 1_000);
+    let facts = [
+        result.session.map(|_| "still running".to_owned()),
+        result.session.map(|session| format!("session {session}")),
+        result
+            .exit
+            .filter(|_| result.took.is_some())
+            .map(|code| format!("exit {code}")),
+        took.map(duration),
+    ];
+    let says_more = result.session.is_some()
+        || took.is_some()
+        || result.took.is_some() && result.exit.is_some_and(|code| code != 0);
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    says_more.then(|| facts.join(" · "))
+}
+
 /// The longest line in which the words that make the difference are looked for.
 const COMPARED: usize = 400;
 
@@ -345,7 +383,6 @@ mod tests {
             text: text.to_owned(),
         };
         let diff = FileDiff {
-            path: String::new(),
             lines: vec![
                 line(Change::Same, "fn delay() {"),
                 line(Change::Removed, "let delay = base * factor(attempt);"),
@@ -354,6 +391,7 @@ mod tests {
                 line(Change::Removed, "let limit = 60 + base * factor(attempt);"),
                 line(Change::Added, "let limit = 90 + base * factor(attempt);"),
             ],
+            ..FileDiff::default()
         };
         let lines = diff_lines(&diff);
         let parts = |line: &Line| -> Vec<String> {

@@ -25,6 +25,8 @@ pub struct DiffLine {
 pub struct FileDiff {
     /// Empty where it is not known.
     pub path: String,
+    /// What becomes of the file beside its lines: `new file`.
+    pub fate: String,
     pub lines: Vec<DiffLine>,
 }
 
@@ -41,6 +43,14 @@ impl FileDiff {
             .iter()
             .filter(|line| line.change == change)
             .count()
+    }
+
+    /// Its path with what becomes of it: `a.rs (new file)`.
+    pub fn heading(&self) -> String {
+        match self.fate.is_empty() {
+            true => self.path.clone(),
+            false => format!("{} ({})", self.path, self.fate),
+        }
     }
 
     /// How many lines are added and removed.
@@ -229,21 +239,13 @@ fn patch_in(arguments: &str) -> Option<String> {
 
 /// The files of the patch that arguments hold, for the line of the call.
 pub(super) fn patched_paths(arguments: &str) -> Option<String> {
-    let patch = patch_in(arguments)?;
-    let mut files: Vec<String> = Vec::new();
-    for line in patch.lines() {
-        if let Some(path) = file_of(line) {
-            let what = match line.split(' ').nth(1) {
-                Some("Add") => " (new file)",
-                Some("Delete") => " (deleted)",
-                _ => "",
-            };
-            files.push(format!("{path}{what}"));
-        } else if let (Some(to), Some(file)) = (line.strip_prefix(MOVE), files.last_mut()) {
-            file.push_str(&format!(" (moved to {})", to.trim()));
-        }
-    }
-    Some(files.join(", "))
+    let files = diffs_of_patch(&patch_in(arguments)?);
+    let headings: Vec<String> = files.iter().map(FileDiff::heading).collect();
+    let files = headings.join(", ");
+    Some(match headings.len() {
+        0 | 1 => files,
+        count => format!("{count} files: {files}"),
+    })
 }
 
 /// Where a patch moves a file to.
@@ -269,8 +271,13 @@ fn diffs_of_patch(patch: &str) -> Vec<FileDiff> {
                 path: path.to_owned(),
                 ..FileDiff::default()
             };
-            if line.starts_with("*** Delete") {
-                diff.push(Change::Place, "the file is deleted");
+            match line.split(' ').nth(1) {
+                Some("Add") => diff.fate = "new file".to_owned(),
+                Some("Delete") => {
+                    diff.fate = "deleted".to_owned();
+                    diff.push(Change::Place, "the file is deleted");
+                }
+                _ => {}
             }
             diffs.push(diff);
             continue;
@@ -279,7 +286,10 @@ fn diffs_of_patch(patch: &str) -> Vec<FileDiff> {
             continue;
         };
         match line.strip_prefix(MOVE) {
-            Some(path) => diff.push(Change::Place, &format!("moved to {path}")),
+            Some(path) => {
+                diff.fate = format!("moved to {}", path.trim());
+                diff.push(Change::Place, &diff.fate.clone());
+            }
             None => hunk_line(line, diff),
         }
     }
@@ -322,6 +332,36 @@ pub fn diff_of_text(text: &str) -> Option<FileDiff> {
         }
     }
     Some(diff)
+}
+
+impl FileDiff {
+    /// The same of a unified diff with one line for the heads of each file, which say its name several times.
+    #[must_use]
+    pub fn changes(mut self) -> Self {
+        const HEADS: [&str; 9] = [
+            "diff ",
+            "index ",
+            "Index: ",
+            "====",
+            "--- ",
+            "new file ",
+            "deleted file ",
+            "old mode ",
+            "new mode ",
+        ];
+        let mut before = String::new();
+        self.lines.retain_mut(|line| {
+            if line.change == Change::Place && line.text.starts_with("--- ") {
+                before.clone_from(&line.text);
+            }
+            if line.change == Change::Place && line.text == "+++ /dev/null" {
+                line.text.clone_from(&before);
+                return true;
+            }
+            line.change != Change::Place || !HEADS.iter().any(|head| line.text.starts_with(head))
+        });
+        self
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,22 @@ pub struct ResultText<'a> {
     pub text: Cow<'a, str>,
     /// The exit status of a program, where the wrapping says it.
     pub exit: Option<i64>,
+    /// The session of a program that still runs, as Codex names it.
+    pub session: Option<&'a str>,
+    /// How long the program ran, in milliseconds, where lines before the output say it.
+    pub took: Option<u64>,
+}
+
+impl<'a> ResultText<'a> {
+    /// A text that nothing is wrapped around.
+    pub fn of(text: Cow<'a, str>) -> Self {
+        Self {
+            text,
+            exit: None,
+            session: None,
+            took: None,
+        }
+    }
 }
 
 /// Members that may stand beside the output: more of them, and the object is the result itself.
@@ -25,27 +41,39 @@ const BESIDE: &[&str] = &[
 ];
 
 /// What Codex writes about a command before its output, a line each.
-const ABOUT: [&str; 6] = [
+const ABOUT: [&str; 7] = [
     "Chunk ID: ",
     "Exit code: ",
     "Original token count: ",
     "Process exited with code ",
+    RUNNING,
     "Total output lines: ",
     "Wall time: ",
 ];
 
-/// The result of a command of Codex that has ended: lines about it, then `Output:` and what it printed.
+/// What it writes of one that has not ended.
+const RUNNING: &str = "Process running with session ID ";
+
+/// The result of a command of Codex: lines about it, then `Output:` and what it printed.
 fn after_heading(text: &str) -> Option<ResultText<'_>> {
-    let (mut rest, mut exit) = (text, None);
+    let (mut rest, mut result) = (text, ResultText::of(Cow::Borrowed("")));
     loop {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
         if line == "Output:" {
-            let text = Cow::Borrowed(after);
-            return exit.map(|_| ResultText { text, exit });
+            result.text = Cow::Borrowed(after);
+            let is_known = result.exit.is_some() || result.session.is_some();
+            return is_known.then_some(result);
         }
-        ABOUT.iter().find(|about| line.starts_with(**about))?;
-        if line.starts_with("Exit") || line.starts_with("Process") {
-            exit = line.rsplit(' ').next()?.parse().ok();
+        let about = ABOUT.iter().find(|about| line.starts_with(**about))?;
+        let value = line[about.len()..].trim();
+        match *about {
+            RUNNING => result.session = Some(value),
+            "Exit code: " | "Process exited with code " => result.exit = value.parse().ok(),
+            "Wall time: " => {
+                let seconds: Option<f64> = value.split(' ').next().and_then(|it| it.parse().ok());
+                result.took = seconds.map(|seconds| (seconds * 1e3) as u64);
+            }
+            _ => {}
         }
         rest = after;
     }
@@ -57,10 +85,7 @@ pub fn result_text(text: &str) -> ResultText<'_> {
     if let Some(result) = after_heading(text) {
         return result;
     }
-    let whole = ResultText {
-        text: Cow::Borrowed(text),
-        exit: None,
-    };
+    let whole = ResultText::of(Cow::Borrowed(text));
     if !text.trim_start().starts_with('{') {
         return whole;
     }
@@ -84,11 +109,11 @@ pub fn result_text(text: &str) -> ResultText<'_> {
         members.get("exitCode"),
     ];
     ResultText {
-        text: match stderr {
+        exit: exits.into_iter().flatten().find_map(Value::as_i64),
+        ..ResultText::of(match stderr {
             Some(stderr) => Cow::Owned(format!("{printed}\n{stderr}")),
             None => Cow::Owned(printed.to_owned()),
-        },
-        exit: exits.into_iter().flatten().find_map(Value::as_i64),
+        })
     }
 }
 
@@ -133,6 +158,11 @@ mod tests {
                 Some(1),
             ),
             ("Exit code: 0\nWall time: 0 seconds\nOutput:\n", "", Some(0)),
+            (
+                "Chunk ID: 7\nWall time: 10.0 seconds\nProcess running with session ID 5\nOutput:\nx",
+                "x",
+                None,
+            ),
             (
                 "Exit code: 0\nx\nOutput:\n",
                 "Exit code: 0\nx\nOutput:\n",

@@ -141,7 +141,11 @@ fn argument_of(tool: &str, arguments: &str) -> (String, bool) {
         let name = plain_name(tool);
         return match is_among(&WORDS.commands.tools, &name) {
             true => (format!("apply_patch {paths}"), false),
-            false => (paths, true),
+            // Of several files the first says as much as the last.
+            false => {
+                let is_single = !paths.contains(", ");
+                (paths, is_single)
+            }
         };
     }
     let value = serde_json::from_str(arguments)

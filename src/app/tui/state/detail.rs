@@ -6,10 +6,10 @@ use super::pretty::{self, JsonLine, TokenKind};
 use super::preview::tool_of;
 use crate::tui::render::{
     PICTURE_KEY, Writing, diff_lines, file_of_result, image_words, limit_of, not_applied,
-    plain_lines, text_lines, with_images,
+    plain_lines, raw_lines, text_lines, with_images, words_about,
 };
 use crate::tui::text::{Glyph, Line, Remark, Tone};
-use retake_core::content::{diffs_of_call, result_text};
+use retake_core::content::{ResultText, diffs_of_call, display_name, result_text};
 use retake_core::json::{complete, display_text, skip_value};
 use retake_core::repair::{SyntaxError, first_error};
 use retake_core::rules::{Finding, Run, Severity};
@@ -161,13 +161,24 @@ fn compose_item(subject: &DetailSubject<'_>) -> Composed {
     };
     match body {
         Some(body) => say(subject, item, &body, &bytes, &mut lines),
-        None => lines.extend(plain_lines(&SafeText::from_bytes(&bytes))),
+        None => lines.extend(raw_lines(&bytes)),
     }
     if left_out > 0 {
         let more = format!("{left_out} more bytes: scroll down, or ^e opens all of it");
         lines.push(Line::new(Tone::Dim, SafeText::from_str(&more)));
     }
     composed(lines, left_out)
+}
+
+/// Where an item is, as the screen names it: `see turn 3, Bash call (item 18)`.
+fn item_words(session: &Session, index: usize) -> String {
+    let Some(item) = session.items.get(index) else {
+        return String::new();
+    };
+    let tool = display_name(tool_of(session, index));
+    let what = format!("{tool} {}", item.kind.word());
+    let (turn, what) = (item.turn + 1, what.trim_start());
+    format!("see turn {turn}, {what} (item {})", index + 1)
 }
 
 /// The lines above the body: the tool, the id, the findings, the partner.
@@ -188,7 +199,7 @@ fn heading(subject: &DetailSubject<'_>, item: &Item) -> Vec<Line> {
         });
     }
     for finding in subject.findings {
-        push_finding(finding, &mut lines);
+        push_finding(subject.session, finding, &mut lines);
     }
     for words in &subject.decided {
         let words = SafeText::single_line(words, LONGEST);
@@ -214,7 +225,7 @@ fn heading(subject: &DetailSubject<'_>, item: &Item) -> Vec<Line> {
     lines
 }
 
-fn push_finding(finding: &Finding, lines: &mut Vec<Line>) {
+fn push_finding(session: &Session, finding: &Finding, lines: &mut Vec<Line>) {
     let severity = finding.severity;
     let mut text = SafeText::from_static(finding.rule.id);
     text.push(&SafeText::from_static("  "));
@@ -240,7 +251,7 @@ fn push_finding(finding: &Finding, lines: &mut Vec<Line>) {
     let related = finding
         .related
         .filter(|item| finding.item != Some(*item))
-        .map(|item| format!("see item {}", u64::from(item) + 1));
+        .map(|item| item_words(session, item as usize));
     let story: Vec<String> = cause.into_iter().chain(related).collect();
     if !story.is_empty() {
         lines.push(Line {
@@ -301,7 +312,7 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
     for diff in &diffs {
         lines.push(Line::new(
             Tone::Title,
-            SafeText::single_line(&diff.path, LONGEST),
+            SafeText::single_line(&diff.heading(), LONGEST),
         ));
         let changed = diff_lines(diff);
         lines.extend(match has_failed(subject.session, None, subject.index) {
@@ -323,9 +334,12 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
         Kind::Output | Kind::HostedOutput | Kind::HostedCall
     );
     let result = match is_result && is_pretty {
-        true => result_text(&body.text).text,
-        false => body.text.as_str().into(),
+        true => result_text(&body.text),
+        false => ResultText::of(body.text.as_str().into()),
     };
+    let about = words_about(&result).map(|words| Line::new(Tone::Dim, SafeText::from_str(&words)));
+    lines.extend(about);
+    let result = result.text;
     let text = match is_pretty {
         true => with_images(result.trim_end_matches('\n'), || {
             image_words(subject.session, item, Some(PICTURE_KEY))

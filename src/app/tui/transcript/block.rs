@@ -5,11 +5,12 @@ use super::nested::{Nested, NestedFacts, nested_of};
 use super::order::Order;
 use crate::tui::render::{
     Writing, diff_lines, file_of_result, image_facts, image_words, limit_of, not_applied,
-    plain_lines, text_lines, with_images,
+    plain_lines, raw_lines, text_lines, with_images, words_about,
 };
 use crate::tui::state::detail::{Mode, is_container, json_lines, json_text_lines};
 use crate::tui::state::document::{Checked, has_failed, is_answered_by_hand};
 use crate::tui::state::pretty::compact;
+use crate::tui::state::preview::tool_of;
 use crate::tui::state::takes::TakesView;
 use crate::tui::state::tree::Folds;
 use crate::tui::text::{DetailRow, Glyph, Line, Tone};
@@ -17,8 +18,9 @@ use crate::usage::{at_least, summary};
 use crate::words::{clock, count, day, duration, local, model_name};
 use jiff::tz::TimeZone;
 use retake_core::content::{
-    FileDiff, PlanStep, Size, StepState, beside_diffs, diffs_of_call, display_name,
-    exit_of_failure, is_from_program, is_reader, plan_of, result_text, summarize_call,
+    FileDiff, PlanStep, ResultText, Size, StepState, beside_diffs, diff_of_text, diffs_of_call,
+    display_name, exit_of_failure, is_from_program, is_reader, plan_of, result_text,
+    summarize_call,
 };
 use retake_core::rules::{Finding, Severity};
 use retake_core::safe_text::SafeText;
@@ -482,6 +484,16 @@ impl<'a> Block<'a> {
         (glyph, SafeText::from_static(" "))
     }
 
+    /// The sign with the space after it.
+    fn marked(&self) -> Pieces {
+        let sign = self.sign();
+        let space = match sign.0 {
+            Tone::Sign(_) | Tone::Dim => None,
+            _ => Some(plain(Tone::Plain, " ")),
+        };
+        std::iter::once(sign).chain(space).collect()
+    }
+
     /// `✓ Read(src/backoff.rs)   0.1s · 82 lines`
     fn call(&mut self) {
         let body = self.body(self.limit());
@@ -495,11 +507,7 @@ impl<'a> Block<'a> {
         };
         let mut facts = self.outcome(&diffs);
         facts.splice(0..0, self.exit());
-        let sign = self.sign();
-        let mut left = vec![sign.clone()];
-        if !matches!(sign.0, Tone::Sign(_)) {
-            left.push(plain(Tone::Plain, " "));
-        }
+        let mut left = self.marked();
         let name = match tool.is_empty() {
             true => self.item.kind.word().to_owned(),
             false => display_name(&tool),
@@ -551,10 +559,16 @@ impl<'a> Block<'a> {
         let mut lines = Vec::new();
         for diff in diffs {
             if several {
-                let path = diff.path.replace(self.page.folder, "");
-                lines.push(Line::new(Tone::Title, SafeText::single_line(&path, 200)));
+                let heading = match self.page.folder {
+                    "" => diff.heading(),
+                    folder => diff.heading().replace(folder, ""),
+                };
+                lines.push(Line::new(Tone::Title, SafeText::single_line(&heading, 200)));
             }
-            lines.extend(diff_lines(diff));
+            // What becomes of a file without a changed line is in its heading.
+            if !several || diff.counts() != (0, 0) {
+                lines.extend(diff_lines(diff));
+            }
         }
         if !lines.is_empty() && has_failed(self.session(), self.page.checked, self.index) {
             lines = not_applied(lines);
@@ -735,28 +749,33 @@ impl<'a> Block<'a> {
         }
         let body = self.body(self.limit());
         let text = body.map(|body| body.text).unwrap_or_default();
-        let text = result_text(&text).text;
-        let text = self.with_images(text.trim_end());
+        let result = match self.page.mode {
+            Mode::Pretty => result_text(&text),
+            Mode::Unescaped | Mode::Raw => ResultText::of(text.as_str().into()),
+        };
+        let about = words_about(&result);
+        let text = self.with_images(result.text.trim_end());
         let text = &*text;
         let file = call.and_then(|call| file_of_result(self.session(), call));
         let writing = match &file {
             Some(file) if !is_error => Writing::File(file),
             _ => Writing::Output,
         };
-        // The first lines of JSON are brackets: while it is folded it stands in one line.
         let is_whole = self.item.span.len() <= self.limit();
         let json = json_text_lines(text, is_whole, self.page.mode);
         let is_json = json.is_some();
         let mut is_cut = !is_whole;
-        let mut lines = match json {
-            Some(lines) if self.is_unfolded() => lines,
-            Some(_) => {
-                let room = self.page.width.saturating_sub(self.margin() + 4).max(1);
-                let row = SafeText::single_line(&compact(text), room * most);
-                is_cut |= row.width() >= room * most;
-                plain_lines(&row)
-            }
-            None => self.lines(text, writing),
+        let is_folded = !self.is_unfolded() && self.page.mode == Mode::Pretty;
+        let (mut lines, most) = match json {
+            Some(lines) if is_folded => (self.brief_json(lines, text, most, is_whole), most),
+            Some(lines) => (lines, most),
+            None => match Some(text).filter(|_| is_folded && writing == Writing::Output) {
+                Some(text) => match diff_of_text(text) {
+                    Some(diff) if !self.is_brief() => (diff_lines(&diff.changes()), most.max(DIFF)),
+                    _ => (self.lines(text, writing), most),
+                },
+                None => (self.lines(text, writing), most),
+            },
         };
         if is_error && let Some(first) = lines.first_mut() {
             for (tone, _) in &mut first.pieces {
@@ -777,10 +796,34 @@ impl<'a> Block<'a> {
             }
             Size::Lines(_) | Size::Bytes(_) => 0,
         };
-        if lines.is_empty() {
+        if lines.is_empty() && about.is_none() {
             lines.push(Line::new(Tone::Dim, SafeText::from_static("empty result")));
         }
+        let most = most + usize::from(about.is_some());
+        let about = about.map(|words| Line::new(Tone::Dim, SafeText::from_str(&words)));
+        lines.splice(0..0, about);
         self.hanging(lines, most, unseen, is_cut.then(|| all.to_string()));
+    }
+
+    /// The lines of JSON while it is folded: in one where that takes two rows at most, else the first that hold a value, without
+    /// the brackets around them.
+    fn brief_json(&self, lines: Vec<Line>, text: &str, most: usize, is_whole: bool) -> Vec<Line> {
+        let room = self.page.width.saturating_sub(self.margin() + 4).max(1);
+        let row = SafeText::single_line(&compact(text), room * most);
+        if is_whole && row.width() < room * most.min(2) || self.is_brief() {
+            return plain_lines(&row);
+        }
+        let is_bracket = |line: &&Line| {
+            let mut pieces = line.pieces.iter();
+            pieces.all(|(_, text)| matches!(text.as_plain(), "{" | "["))
+        };
+        let brackets = lines.iter().take_while(is_bracket).count();
+        let outer = lines.get(brackets).map_or(0, |line| line.indent);
+        let mut lines: Vec<Line> = lines.into_iter().skip(brackets).collect();
+        for line in &mut lines {
+            line.indent = line.indent.saturating_sub(outer);
+        }
+        lines
     }
 
     /// Whether the line of a call tells what its result says: it reads what was there, or changes what is shown.
@@ -794,7 +837,7 @@ impl<'a> Block<'a> {
 
     /// The title of a result that is under no call.
     fn stray_result(&mut self) {
-        let tool = self.session().name(self.item).to_owned();
+        let tool = display_name(tool_of(self.session(), self.index));
         let mut left = vec![
             (Tone::Glyph(Glyph::Dot), SafeText::from_static(" ")),
             plain(Tone::Plain, " "),
@@ -803,6 +846,10 @@ impl<'a> Block<'a> {
             left = vec![(Tone::Sign(finding.severity), SafeText::from_static("  "))];
         }
         left.push(plain(Tone::Kind(Kind::Output), "result "));
+        if tool.is_empty() {
+            let id = self.session().call_id(self.item).unwrap_or_default();
+            left.push((Tone::Dim, SafeText::single_line(&id, 48)));
+        }
         left.push((Tone::Plain, SafeText::single_line(&tool, 48)));
         if let Some((tone, text)) = self.fault() {
             left.push(plain(Tone::Plain, "  "));
@@ -865,6 +912,10 @@ impl<'a> Block<'a> {
             true => json_lines(text, self.page.mode),
             false => self.lines(text, self.markdown()),
         };
+        if is_noise && !self.is_unfolded() {
+            let room = self.page.width.saturating_sub(self.text_margin() + 1);
+            lines = brief(lines, room);
+        }
         if is_noise || self.item.kind == Kind::System {
             for (tone, _) in lines.iter_mut().flat_map(|line| &mut line.pieces) {
                 *tone = Tone::Dim;
@@ -930,7 +981,8 @@ impl<'a> Block<'a> {
 
     /// The JSON of the item as it is in the file.
     fn raw(&mut self) {
-        let mut left = vec![self.sign(), plain(Tone::Dim, self.item.kind.word())];
+        let mut left = self.marked();
+        left.push(plain(Tone::Dim, self.item.kind.word()));
         left.extend(
             self.fault()
                 .into_iter()
@@ -945,7 +997,7 @@ impl<'a> Block<'a> {
         );
         let head = self.item.span.head(self.limit());
         let lines = match self.session().source.read(head) {
-            Ok(bytes) => plain_lines(&SafeText::from_bytes(&bytes)),
+            Ok(bytes) => raw_lines(&bytes),
             Err(error) => plain_lines(&SafeText::from_str(&error.to_string())),
         };
         let most = self.most(RESULT);
