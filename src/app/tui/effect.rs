@@ -122,8 +122,8 @@ pub enum TakesCommand {
     /// Save the pictures of an item.
     #[cfg(not(feature = "images"))]
     Pictures {
-        /// Index of the item.
-        item: usize,
+        /// Where the first of them goes.
+        path: String,
         /// The kind (`png`) and the bytes of each.
         files: Vec<(&'static str, Vec<u8>)>,
     },

@@ -120,7 +120,11 @@ pub enum Report {
         is_preview: bool,
     },
     /// How many items of the other sessions of the document the filter lets through.
-    SiftedElsewhere(Arc<Document>, usize),
+    SiftedElsewhere {
+        document: Arc<Document>,
+        items: usize,
+        sessions: usize,
+    },
     /// A search ended; where the text is, and whether the search wrapped around.
     Found(Option<(Hit, bool)>),
     /// More items with the text that is searched for, in the order of their bytes, each with its number of places;

@@ -153,6 +153,7 @@ pub struct State {
     /// Percent of the width that the detail has, where the operator chose it.
     pub detail_share: Option<u16>,
     pub detail_place: DetailPlace,
+    pub drag: Option<Grip>,
     /// Most rows of a folded result.
     pub result_rows: usize,
     /// The name of the file.
@@ -181,8 +182,8 @@ pub struct State {
     pub shown: Option<Arc<Shown>>,
     pub filter_bar: FilterBar,
     pub filter: Option<Filter>,
-    /// How many items of the other sessions it lets through, as far as that is known.
-    pub shown_elsewhere: usize,
+    /// How many items of how many other sessions it lets through, as far as that is known.
+    pub shown_elsewhere: (usize, usize),
     /// Items that the operator marked, by their first byte.
     pub marks: BTreeSet<u64>,
     /// Whether only marked items are shown.
@@ -254,6 +255,14 @@ pub struct State {
     context_share: Cell<ContextShare>,
 }
 
+/// What the mouse drags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grip {
+    Scrollbar,
+    /// The border between the detail and what is beside or above it.
+    Border,
+}
+
 /// How full the context was, as far as it was read last.
 #[derive(Debug, Clone, Copy, Default)]
 struct ContextShare {
@@ -278,6 +287,7 @@ impl State {
             is_zoomed: false,
             detail_share: None,
             detail_place: DetailPlace::default(),
+            drag: None,
             result_rows: transcript::RESULT_ROWS,
             name,
             stage: Stage::Reading { done: 0, total: 0 },
@@ -294,7 +304,7 @@ impl State {
             shown: None,
             filter_bar: FilterBar::default(),
             filter: None,
-            shown_elsewhere: 0,
+            shown_elsewhere: (0, 0),
             marks: BTreeSet::new(),
             only_marked: false,
             tops: Tops::default(),
@@ -633,7 +643,7 @@ impl State {
         self.shown = None;
         self.filter_bar.clear();
         self.filter = None;
-        self.shown_elsewhere = 0;
+        self.shown_elsewhere = (0, 0);
         self.only_marked = false;
     }
 
@@ -642,12 +652,14 @@ impl State {
         let sessions = &self.document.as_ref()?.recording.sessions;
         let others = sessions.iter().enumerate();
         let mut others = others.filter(|(number, _)| *number != self.session);
-        let place = match others.all(|(_, session)| is_sub_agent(session)) {
-            true => "in sub-agents",
-            false => "in other sessions",
+        let (items, among) = self.shown_elsewhere;
+        let place = match (others.all(|(_, session)| is_sub_agent(session)), among) {
+            (true, 1) => "sub-agent",
+            (true, _) => "sub-agents",
+            (false, 1) => "other session",
+            (false, _) => "other sessions",
         };
-        let count = self.shown_elsewhere;
-        (count > 0).then(|| format!("{count} {place}"))
+        (items > 0).then(|| format!("{items} in {among} {place}"))
     }
 
     /// Leaves only what is marked or has a note.
@@ -751,7 +763,7 @@ impl State {
     /// Says that the filter leaves nothing.
     pub fn no_match(&self) -> String {
         if let Some(words) = self.words_elsewhere() {
-            return format!("{NO_MATCH}; {words} match: S lists the sessions");
+            return format!("{NO_MATCH} here; {words} match: S lists them, enter keeps the filter");
         }
         let why = self.unknown_tool.as_deref().unwrap_or(NO_MATCH);
         format!("{why}: esc clears it, f changes it")
@@ -795,16 +807,19 @@ impl State {
 
     /// Makes the detail wider or narrower, by a step of the width.
     pub fn resize_detail(&mut self, is_wider: bool) {
-        let (least, most) = layout::DETAIL;
-        let now = self.detail_share.unwrap_or(match self.transcript.is_on {
-            true => layout::HALF,
-            false => layout::COLUMN,
-        });
+        let usual = layout::usual_share(self.size, self.transcript.is_on);
+        let now = self.detail_share.unwrap_or(usual);
         let share = match is_wider {
             true => now + layout::DETAIL_STEP,
             false => now.saturating_sub(layout::DETAIL_STEP),
         };
-        self.detail_share = Some(share.clamp(least, most));
+        self.set_detail_share(share);
+    }
+
+    /// Gives the detail so many percent of the screen, within its bounds.
+    pub fn set_detail_share(&mut self, percent: u16) {
+        let (least, most) = layout::DETAIL;
+        self.detail_share = Some(percent.clamp(least, most));
     }
 
     /// Makes the rows that the screen shows.

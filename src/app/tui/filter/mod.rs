@@ -384,10 +384,15 @@ fn rules_named(names: &str) -> Result<Pattern, FilterError> {
     }
 }
 
+/// The name of a tool in a filter.
+pub fn tool_in(filter: &str) -> Option<&str> {
+    let mut words = filter.split_whitespace();
+    words.find_map(|word| word.strip_prefix("tool:"))
+}
+
 /// The name of a tool in a filter that no tool has which was called, with the nearest one.
 pub fn unknown_tool(filter: &str, called: &[&str]) -> Option<String> {
-    let mut words = filter.split_whitespace();
-    let name = words.find_map(|word| word.strip_prefix("tool:"))?;
+    let name = tool_in(filter)?;
     let pattern = Pattern::new(name);
     let is_known = called.iter().any(|tool| pattern.matches(tool));
     let meant = did_you_mean(name, called);

@@ -37,16 +37,21 @@ pub(super) fn sift_all(
         shown: Arc::new(Shown::new(session, items)),
         is_preview: sifting.is_preview,
     });
-    let mut elsewhere = 0;
+    let (mut elsewhere, mut sessions) = (0, 0);
     let others = 0..document.recording.sessions.len();
     for other in others.filter(|other| *other != sifting.session && !sifting.is_preview) {
         let Some(items) = sift(sifting, other, cancel)? else {
             return Ok(());
         };
         elsewhere += items.len();
+        sessions += usize::from(!items.is_empty());
     }
     if elsewhere > 0 {
-        report(Report::SiftedElsewhere(document.clone(), elsewhere));
+        report(Report::SiftedElsewhere {
+            document: document.clone(),
+            items: elsewhere,
+            sessions,
+        });
     }
     Ok(())
 }

@@ -20,6 +20,9 @@ pub const ENDINGS: [&str; 11] = [
     ".jsonl", ".json", ".zst", ".gz", ".db", ".sqlite", ".yaml", ".yml", ".har", ".flow", ".mitm",
 ];
 
+/// What tells a copy from its recording.
+pub const COPY: &str = ".copy";
+
 /// A format that a take can be saved in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaveFormat {
@@ -74,7 +77,7 @@ pub fn stem(recording: &str, take: u32) -> String {
         _ => stem,
     };
     match take {
-        0 => format!("{stem}.copy"),
+        0 => format!("{stem}{COPY}"),
         take => format!("{stem}.take-{take}"),
     }
 }
@@ -100,7 +103,12 @@ impl SaveDialog {
         let format = self.formats.get(self.chosen);
         let ending = format.map_or(".jsonl", |format| &format.ending);
         let own = format.and_then(|format| format.path.clone());
-        self.proposed = own.unwrap_or_else(|| format!("{}{ending}", self.stem));
+        let is_recording = ENDINGS.contains(&ending);
+        self.proposed = own.unwrap_or_else(|| match is_recording {
+            true => format!("{}{ending}", self.stem),
+            // No recording has such a name.
+            false => format!("{}{ending}", self.stem.trim_end_matches(COPY)),
+        });
         self.path.set_text(&self.proposed);
     }
 

@@ -83,12 +83,16 @@ impl Area {
 pub const WIDE: u16 = 100;
 /// Least columns for turns that are wider than the items.
 const ROOMY: u16 = 130;
+/// Least rows for turns over the items.
+const TALL: u16 = 24;
+/// Percent of the height that the turns have there.
+const UPPER: u16 = 60;
 /// Least size for anything.
 pub const LEAST: (u16, u16) = (40, 10);
 
 /// Percent of the width that the detail has beside the transcript, and beside the columns.
-pub const HALF: u16 = 50;
-pub const COLUMN: u16 = 42;
+const HALF: u16 = 50;
+const COLUMN: u16 = 42;
 /// The least and the most that the operator can give it, and by how much a key changes that.
 pub const DETAIL: (u16, u16) = (20, 80);
 pub const DETAIL_STEP: u16 = 5;
@@ -192,7 +196,8 @@ impl Layout {
                 is_flowing,
             };
         }
-        let half = if is_flowing { HALF } else { COLUMN };
+        let is_stacked = is_stacked((width, height), is_flowing);
+        let half = usual_share((width, height), is_flowing);
         let detail = share(width, detail.unwrap_or(half));
         // The rows of the turns say what is called; those of the items are short.
         let rest = width - detail;
@@ -218,6 +223,15 @@ impl Layout {
                     vec![(Pane::Turns, column(0, width))]
                 }
             },
+            Pane::Turns | Pane::Items | Pane::Detail if is_stacked => {
+                let left = column(0, rest);
+                let (upper, lower) = left.split(share(left.height, UPPER));
+                vec![
+                    (Pane::Turns, upper),
+                    (Pane::Items, lower),
+                    (Pane::Detail, column(rest, detail)),
+                ]
+            }
             Pane::Turns | Pane::Items | Pane::Detail => vec![
                 (Pane::Turns, column(0, turns)),
                 (Pane::Items, column(turns, rest - turns)),
@@ -250,6 +264,19 @@ impl Layout {
         let area = self.area(pane)?;
         let has_frame = !(self.is_flowing && pane == Pane::Turns);
         Some(if has_frame { area.inside() } else { area })
+    }
+}
+
+/// Whether the items are below the turns: three panes side by side would say little each.
+fn is_stacked((width, height): (u16, u16), is_flowing: bool) -> bool {
+    !is_flowing && width < ROOMY && height >= TALL
+}
+
+/// Percent of the width that the detail has, where the operator chose nothing else.
+pub fn usual_share(size: (u16, u16), is_flowing: bool) -> u16 {
+    match is_flowing || is_stacked(size, is_flowing) {
+        true => HALF,
+        false => COLUMN,
     }
 }
 

@@ -159,18 +159,23 @@ impl Desk {
     pub(super) fn perform(&mut self, effects: Vec<Effect>) {
         let left = self.loader.perform(&mut self.state, effects);
         self.left.extend(left);
+        let size = self.state.size;
+        view::prepare(&mut self.state, size);
     }
 
     /// Waits until the loader has something to tell by itself.
     pub(super) fn wait(&mut self) {
         self.loader.wait(&mut self.state);
+        let size = self.state.size;
+        view::prepare(&mut self.state, size);
     }
 
     /// Puts the cursor on an item, counted from 1.
     pub(super) fn go_to(&mut self, item: usize) -> &mut Self {
         self.state.on_turn = false;
         self.state.item = item - 1;
-        self.state.prepare();
+        let size = self.state.size;
+        view::prepare(&mut self.state, size);
         self
     }
 

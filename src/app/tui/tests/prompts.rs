@@ -189,14 +189,15 @@ fn a_filter_says_what_it_matches_in_sub_agents_and_the_list_of_sessions_keeps_it
     ];
     let mut desk = Desk::with("a.jsonl", &lines.join("\n"));
     desk.press("| f `needle` enter");
-    desk.sees("filter needle: 1 item, 1 in sub-agents");
-    desk.sees("1 in sub-agents match, too: S lists the sessions");
+    desk.sees("filter needle: 1 item, 1 in 1 sub-agent");
+    desk.sees("1 in 1 sub-agent match, too: S lists the sessions");
     desk.press("S j enter").sees("a needle aside");
     desk.misses("something else");
     desk.press("esc f `aside` enter")
         .sees("filter aside: 1 item");
-    desk.press("S k enter").sees("no item matches the filter");
-    desk.sees("1 in sub-agents match: S lists the sessions");
+    desk.press("S k enter")
+        .sees("no item matches the filter here");
+    desk.sees("1 in 1 sub-agent match: S lists them");
 }
 
 #[test]

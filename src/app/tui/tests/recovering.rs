@@ -558,7 +558,8 @@ fn the_footer_names_what_the_finding_offers_before_anything_else() {
     desk.send(Message::Resize(160, 30));
     desk.sees("s suggestion  i inject  r retry  x drop  ");
     desk.send(Message::Resize(100, 30));
-    desk.sees("s suggestion  i inject  ? help");
+    desk.sees("nearest: search_onestop_flight,");
+    desk.sees("s suggestion  i inject  r retry  x drop  ");
     desk.press("g")
         .misses("s suggestion")
         .sees("? help  q quit");

@@ -370,7 +370,7 @@ fn pictures_that_the_recording_holds_are_in_its_page() {
     let mut desk = Desk::with("a.json", &said.to_string());
     desk.sees("[image png 1x1, 70 B, P s");
     desk.press("w up up enter").sees("the page is");
-    let page = fs::read_to_string(desk.file("a.copy.html")).unwrap();
+    let page = fs::read_to_string(desk.file("a.html")).unwrap();
     let pictures: Vec<_> = page.match_indices("<img ").collect();
     assert_eq!(pictures.len(), 2, "{page}");
     let shown = format!("src=\"data:image/png;base64,{png}\">");
@@ -613,13 +613,18 @@ fn pictures_are_saved_as_files_that_are_never_overwritten() {
     desk.press("g P").sees("no image here");
     desk.press("G").press("t").sees("[image_url]").press("t t");
     desk.press("G").sees("[image png 1x1, 70 B, P saves it]");
-    desk.press("P").sees("the picture is saved as");
-    let file = desk.file("a.copy.item-2.png");
+    desk.press("P")
+        .sees("save the image as")
+        .sees("a.item-2.png");
+    let file = desk.file("other.png");
+    let save = format!("^u `{}` enter", file.display());
+    desk.press(&save).sees("the picture is saved as");
     let saved = fs::read(&file).unwrap();
     assert!(saved.starts_with(b"\x89PNG") && saved.len() == 70);
-    desk.press("P").sees("the picture is saved as");
+    desk.press("P").press(&save);
+    desk.sees("the picture is saved as");
     fs::write(&file, "mine").unwrap();
-    desk.press("P").sees("holds something else");
+    desk.press("P").press(&save).sees("holds something else");
     assert_eq!(fs::read(&file).unwrap(), b"mine");
 }
 

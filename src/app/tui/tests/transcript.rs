@@ -238,7 +238,7 @@ fn folded_json_says_that_it_is_cut() {
         let state = flowing(&calls(result).to_string(), (100, 30));
         let shown = screen(&state);
         assert!(is_cut || shown.contains(r#"│ {"rows": []}"#), "{shown}");
-        assert_eq!(shown.contains(" more of "), is_cut, "{shown}");
+        assert_eq!(shown.contains(" more lines"), is_cut, "{shown}");
     }
 }
 
@@ -1658,4 +1658,206 @@ fn a_search_in_a_file_that_is_not_read_yet_is_carried_out_as_soon_as_it_is() {
     assert!(searches(&effects), "{effects:?}");
     let grown = update(&mut state, Message::Report(Report::Grown(document)));
     assert!(!searches(&grown), "it is carried out once");
+}
+
+#[test]
+fn a_finding_that_has_no_room_beside_the_keys_stands_above_them_and_both_are_read() {
+    for width in [80, 100, 140] {
+        let mut state = flowing(BROKEN_JSON, (width, 24));
+        press(&mut state, "]");
+        let shown = screen(&state);
+        let lines: Vec<&str> = shown.lines().collect();
+        for key in ["i inject", "r retry", "e edit", "? help"] {
+            assert!(lines[23].contains(key), "{width}: {}", lines[23]);
+        }
+        let above = lines[21].to_owned() + lines[22];
+        for words in [
+            "▲ malformed-arguments  the arguments of",
+            "arithmetic, which",
+        ] {
+            assert!(above.contains(words), "{width}: {shown}");
+        }
+    }
+    // A small screen has no row to give.
+    let mut state = flowing(BROKEN_JSON, (80, 14));
+    press(&mut state, "]");
+    let shown = screen(&state);
+    assert!(
+        shown
+            .lines()
+            .last()
+            .unwrap()
+            .contains("malformed-arguments"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_patch_of_several_files_names_the_first_one_and_says_what_becomes_of_each() {
+    let files: Vec<String> = (0..6)
+        .map(|it| format!("src/folder/file_{it}.rs"))
+        .collect();
+    let mut patch = "*** Begin Patch\n".to_owned();
+    for file in &files[..5] {
+        patch.push_str(&format!("*** Update File: {file}\n@@\n-old\n+new\n"));
+    }
+    patch.push_str(&format!("*** Add File: {}\n+hi\n*** End Patch", files[5]));
+    let text = rollout("apply_patch", serde_json::json!({"input": patch}), "ok");
+    let mut state = flowing(&text, (100, 60));
+    let shown = screen(&state);
+    assert!(
+        shown.contains("apply_patch(6 files: src/folder/file_0.rs, "),
+        "{shown}"
+    );
+    press(&mut state, "g j space");
+    let shown = screen(&state);
+    assert!(shown.contains("src/folder/file_5.rs (new file)"), "{shown}");
+}
+
+#[test]
+fn what_codex_says_about_a_command_is_a_line_beside_what_the_command_printed() {
+    let heading = "Chunk ID: 7f\nWall time: 10.0 seconds\nProcess running with session ID 5\nOriginal token count: 9\n";
+    let output = format!("{heading}Output:\nserver ready");
+    let command = serde_json::json!({"cmd": "npm run dev"});
+    let text = rollout("exec_command", command, &output);
+    let mut state = flowing(&text, (100, 30));
+    let shown = screen(&state);
+    assert!(
+        shown.contains("│ still running · session 5 · 10.0s"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("│ server ready") && !shown.contains("Chunk ID"),
+        "{shown}"
+    );
+    press(&mut state, "t t");
+    press(&mut state, "=");
+    assert!(
+        screen(&state).contains("Chunk ID: 7f"),
+        "{}",
+        screen(&state)
+    );
+}
+
+#[test]
+fn a_folded_result_shows_values_of_json_and_changes_of_a_diff() {
+    let rows: Vec<String> = (0..9)
+        .map(|it| format!("a long title of number {it}"))
+        .collect();
+    let json = serde_json::json!({"count": 9, "titles": rows, "next": "a page after it"});
+    let text = rollout("list", serde_json::json!({}), &json.to_string());
+    let shown = screen(&flowing(&text, (100, 30)));
+    assert!(
+        shown.contains("│ \"count\": 9,\n") || shown.contains("│ \"count\": 9,"),
+        "{shown}"
+    );
+    assert!(shown.contains("\"titles\": ["), "{shown}");
+    let short = rollout(
+        "list",
+        serde_json::json!({}),
+        r#"{"count": 9, "next": null}"#,
+    );
+    let shown = screen(&flowing(&short, (100, 30)));
+    assert!(shown.contains(r#"│ {"count": 9, "next": null}"#), "{shown}");
+    let diff = "diff --git a/a.rs b/a.rs\nindex 1..2 100644\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@\n same\n-old\n+new\n";
+    let command = serde_json::json!({"command": ["git", "diff"]});
+    let shown = screen(&flowing(&rollout("shell", command, diff), (100, 30)));
+    for part in ["+++ b/a.rs", "- old", "+ new"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("index 1..2"), "{shown}");
+}
+
+#[test]
+fn raw_rows_have_a_space_after_their_sign_and_json_the_indentation_of_its_own() {
+    let value: serde_json::Value = serde_json::from_str(UNKNOWN).unwrap();
+    let text = serde_json::to_string_pretty(&value).unwrap();
+    let mut state = flowing(&text, (100, 40));
+    press(&mut state, "t t g =");
+    let shown = screen(&state);
+    assert!(
+        shown.contains("✓ output") || shown.contains("✓ call"),
+        "{shown}"
+    );
+    let at = |part: &str| {
+        let line = shown.lines().find(|line| line.contains(part)).unwrap();
+        line.chars().skip(1).take_while(|it| *it != '"').count()
+    };
+    let brace = shown.lines().find(|line| line.contains("│ {")).unwrap();
+    let brace = brace.chars().skip(1).take_while(|it| *it != '{').count();
+    assert_eq!(at("\"content\""), brace + 2, "{shown}");
+}
+
+#[test]
+fn the_scrollbar_and_the_border_of_the_detail_can_be_dragged() {
+    let texts: Vec<String> = (0..60).map(|it| format!("message {it}")).collect();
+    let entries = texts.iter().enumerate().map(|(number, text)| {
+        let role = ["user", "assistant"][number % 2];
+        serde_json::json!({"role": role, "content": text})
+    });
+    let text = serde_json::Value::from_iter(entries).to_string();
+    let mut state = flowing(&text, (120, 24));
+    let mouse = |state: &mut State, kind, column, row| {
+        let event = MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        };
+        update(state, Message::Mouse(event));
+        state.prepare();
+    };
+    let left = MouseButton::Left;
+    mouse(&mut state, MouseEventKind::Down(left), 119, 2);
+    let before = state.item;
+    mouse(&mut state, MouseEventKind::Drag(left), 100, 12);
+    assert!(state.item > before + 20, "{before} {}", state.item);
+    mouse(&mut state, MouseEventKind::Drag(left), 119, 23);
+    assert_eq!(state.item, 59);
+    mouse(&mut state, MouseEventKind::Up(left), 119, 23);
+    mouse(&mut state, MouseEventKind::Drag(left), 119, 2);
+    assert_eq!(state.item, 59, "nothing is held");
+    press(&mut state, "3");
+    let detail = |state: &State| state.layout.area(Pane::Detail).unwrap().x;
+    assert_eq!(detail(&state), 60);
+    mouse(&mut state, MouseEventKind::Down(left), 60, 5);
+    mouse(&mut state, MouseEventKind::Drag(left), 40, 5);
+    assert!(detail(&state).abs_diff(40) <= 1, "{}", detail(&state));
+    mouse(&mut state, MouseEventKind::Up(left), 40, 5);
+    mouse(&mut state, MouseEventKind::Drag(left), 80, 5);
+    assert!(detail(&state).abs_diff(40) <= 1, "{}", detail(&state));
+}
+
+#[test]
+fn the_screen_in_the_readme_is_that_of_the_program() {
+    let readme = include_str!("../../../../README.md");
+    let block = readme.split("```").nth(1).unwrap();
+    let mut state = flowing(BROKEN_JSON, (104, 21));
+    state.name = "broken-json.json".to_owned();
+    press(&mut state, "]");
+    let shown = screen(&state);
+    let shown: Vec<&str> = shown
+        .lines()
+        .map(|it| it.trim_matches('"').trim_end())
+        .collect();
+    let written: Vec<&str> = block.lines().skip(1).map(str::trim_end).collect();
+    assert_eq!(shown, written);
+}
+
+#[test]
+fn on_a_screen_of_a_hundred_columns_the_items_are_below_the_turns() {
+    let mut state = opened(BROKEN_JSON, (100, 30));
+    press(&mut state, "]");
+    let shown = screen(&state);
+    for words in [
+        "user What would I pay a month for 310,000",
+        "▲ call   monthly_payment",
+        "malformed-arguments│",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let area = |pane| state.layout.area(pane).unwrap();
+    let (turns, items, detail) = (area(Pane::Turns), area(Pane::Items), area(Pane::Detail));
+    assert_eq!((turns.x, turns.width), (items.x, items.width));
+    assert_eq!((items.y, detail.x), (turns.y + turns.height, turns.width));
 }

@@ -57,8 +57,14 @@ pub fn arrive(state: &mut State, report: Report) {
                 if document.recording.format.id == "claude-code" && state.sub_agents.is_empty() {
                     state.effects.push(Effect::FindSubAgents);
                 }
-                for session in 0..state.checked.len() {
-                    begin_at(state, session, Severity::Warning);
+                match is_of_peers(&document) {
+                    // None of several conversations is more in question than the first.
+                    true => begin_at(state, state.session, Severity::Warning),
+                    false => {
+                        for session in 0..state.checked.len() {
+                            begin_at(state, session, Severity::Warning);
+                        }
+                    }
                 }
             }
             if let Some(take) = state.recovery.wanted {
@@ -183,10 +189,14 @@ pub fn arrive(state: &mut State, report: Report) {
                 layers::sifted(state, shown, is_preview);
             }
         }
-        Report::SiftedElsewhere(document, count) if is_shown(state, &document) => {
-            layers::sifted_elsewhere(state, count);
+        Report::SiftedElsewhere {
+            document,
+            items,
+            sessions,
+        } if is_shown(state, &document) => {
+            layers::sifted_elsewhere(state, items, sessions);
         }
-        Report::SiftedElsewhere(..) => {}
+        Report::SiftedElsewhere { .. } => {}
         Report::Found(found) => layers::found(state, found),
         Report::Counted(counting, places, is_done) => {
             layers::counted(state, &counting, places, is_done)
@@ -209,6 +219,12 @@ pub fn arrive(state: &mut State, report: Report) {
 fn is_shown(state: &State, document: &Arc<Document>) -> bool {
     let now = state.document.as_ref();
     now.is_some_and(|now| Arc::ptr_eq(now, document))
+}
+
+/// Whether a file holds several conversations of which none came of another one.
+fn is_of_peers(document: &Document) -> bool {
+    let sessions = document.recording.sessions.iter();
+    sessions.filter(|session| session.active).count() > 1
 }
 
 /// Puts the cursor on the first finding of a session that is at least as bad, unless a key was pressed already.

@@ -3,7 +3,7 @@
 use super::{leaving, motion};
 use crate::tui::copy::{Copied, CopyMenu, LIMIT};
 use crate::tui::effect::{Counting, Effect, Hit, SearchRequest, Sifting};
-use crate::tui::filter::{Filter, FilterBar, Filtering, unknown_tool};
+use crate::tui::filter::{Filter, FilterBar, Filtering, tool_in, unknown_tool};
 use crate::tui::keymap::{Command, Direction};
 use crate::tui::live::words::sentence;
 use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
@@ -20,10 +20,12 @@ use crate::tui::transcript::nested::nested_calls;
 use crate::usage::{UsageTarget, next_order};
 use crate::words::session_label;
 use retake_core::content::{call_text, display_name, result_text, without_colours};
+use retake_core::pattern::Pattern;
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
 use retake_core::wire::body_of;
 use retake_core::wire::images::{image_files, images_of};
+use retake_live::SubAgent;
 use retake_live::search::Needle;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,7 +73,7 @@ pub(super) fn filter(state: &mut State) {
 
 /// Asks which items a filter lets through.
 pub(super) fn sift(state: &mut State, filter: Filter, is_preview: bool) {
-    state.shown_elsewhere = 0;
+    state.shown_elsewhere = (0, 0);
     if matches!(filter, Filter::Everything) {
         state.shown = None;
     } else if let Some(document) = state.document.clone() {
@@ -116,7 +118,20 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
             names.into_iter().collect::<Vec<_>>()
         });
         let filter = state.filter_bar.applied();
-        state.unknown_tool = unknown_tool(filter, &names.unwrap_or_default());
+        let unknown = unknown_tool(filter, &names.unwrap_or_default());
+        let elsewhere = tool_in(filter).map_or(0, |tool| calls_elsewhere(state, tool));
+        state.unknown_tool = match elsewhere {
+            0 => unknown,
+            count => unknown.map(|_| {
+                let agents = if count == 1 {
+                    "sub-agent calls"
+                } else {
+                    "sub-agents call"
+                };
+                let tool = tool_in(state.filter_bar.applied()).unwrap_or_default();
+                format!("{count} {agents} `{tool}`, not this one: S lists them")
+            }),
+        };
         if !has_pane {
             state.say(state.no_match());
         }
@@ -125,13 +140,27 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
     motion::stay_in_sight(state);
 }
 
-/// Says how many items a filter lets through elsewhere.
-pub(super) fn sifted_elsewhere(state: &mut State, count: usize) {
+/// How many sub-agents with files of their own call a tool.
+fn calls_elsewhere(state: &State, tool: &str) -> usize {
+    let pattern = Pattern::new(tool);
+    let files = state.sub_agents.iter();
+    let calls = |file: &&SubAgent| {
+        let mut tools = file.usage.by_tool.iter();
+        tools.any(|tool| pattern.matches(&tool.name))
+    };
+    files.filter(calls).count()
+}
+
+/// Says how many items a filter lets through in how many other sessions.
+pub(super) fn sifted_elsewhere(state: &mut State, items: usize, sessions: usize) {
     if state.filter.is_none() {
         return;
     }
-    state.shown_elsewhere = count;
-    if let Some(words) = state.words_elsewhere() {
+    state.shown_elsewhere = (items, sessions);
+    if state.has_no_match() {
+        let words = state.no_match();
+        state.notice = Some(words);
+    } else if let Some(words) = state.words_elsewhere() {
         let words = format!("{words} match, too: S lists the sessions, enter keeps the filter");
         state.notice.get_or_insert(words);
     }
@@ -176,11 +205,30 @@ pub(super) fn picture(state: &mut State) {
 #[cfg(not(feature = "images"))]
 pub(super) fn picture(state: &mut State) {
     use crate::tui::effect::TakesCommand;
+    use crate::tui::prompt::Prompt;
+    use crate::tui::recovery::saving::{COPY, stem};
 
-    match pictures_here(state) {
-        Some((item, files)) => super::takes::ask(state, TakesCommand::Pictures { item, files }),
-        None => state.say("no image here"),
-    }
+    let Some((item, files)) = pictures_here(state) else {
+        return state.say("no image here");
+    };
+    let kind = files.first().map_or("png", |(kind, _)| *kind);
+    let stem = stem(&state.name, state.recovery.takes.current);
+    let stem = stem.trim_end_matches(COPY);
+    let title = if files.len() == 1 {
+        "save the image as "
+    } else {
+        "save the images as "
+    };
+    let mut prompt = Prompt::new(title, "enter saves, esc cancels");
+    prompt.open(&format!("{stem}.item-{}.{kind}", item + 1));
+    state.open(prompt, move |state, _, path: String| match path.trim() {
+        "" => state.say("not saved: no path"),
+        path => {
+            let path = path.to_owned();
+            let files = files.clone();
+            super::takes::ask(state, TakesCommand::Pictures { path, files });
+        }
+    });
 }
 
 /// Asks for the next place of the text.

@@ -1,12 +1,13 @@
-//! The mouse: a click puts the cursor on a row, the wheel moves the pane below it.
+//! The mouse: a click puts the cursor on a row, the wheel moves the pane below it; the scrollbar and the border of
+//! the detail can be dragged.
 
 use super::motion;
 use crate::tui::keymap::Direction;
 use crate::tui::layer::Input;
 use crate::tui::stack::Screen as _;
-use crate::tui::state::State;
 use crate::tui::state::document::list_findings;
-use crate::tui::state::layout::Pane;
+use crate::tui::state::layout::{self, Area, Pane};
+use crate::tui::state::{Grip, State};
 use crate::tui::transcript::keys;
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
@@ -22,7 +23,16 @@ pub(super) fn mouse(state: &mut State, event: MouseEvent) {
         MouseEventKind::ScrollDown => Direction::Forward,
         MouseEventKind::ScrollUp => Direction::Backward,
         MouseEventKind::Down(MouseButton::Left) => {
+            state.drag = grip_at(state, event.column, event.row);
             click(state, event.column, event.row);
+            return;
+        }
+        MouseEventKind::Drag(MouseButton::Left) => {
+            drag(state, event.column, event.row);
+            return;
+        }
+        MouseEventKind::Up(MouseButton::Left) => {
+            state.drag = None;
             return;
         }
         _ => return,
@@ -36,6 +46,69 @@ pub(super) fn mouse(state: &mut State, event: MouseEvent) {
         state.focus = pane;
         motion::steps(state, NOTCH, direction);
         state.focus = before;
+    }
+}
+
+/// What can be dragged at a cell.
+fn grip_at(state: &State, column: u16, row: u16) -> Option<Grip> {
+    if state.has_overlay() {
+        return None;
+    }
+    if is_on_scrollbar(state, column, row) {
+        return Some(Grip::Scrollbar);
+    }
+    let [.., (_, before), (Pane::Detail, detail)] = &state.layout.panes[..] else {
+        return None;
+    };
+    let is_between = match is_below(before, detail) {
+        true => row == detail.y || row + 1 == detail.y,
+        // The transcript has its scrollbar there.
+        false => column == detail.x || column + 1 == detail.x,
+    };
+    is_between.then_some(Grip::Border)
+}
+
+fn is_below(before: &Area, detail: &Area) -> bool {
+    detail.y > before.y
+}
+
+fn is_on_scrollbar(state: &State, column: u16, row: u16) -> bool {
+    let area = state.layout.area(Pane::Turns);
+    let area = area.filter(|_| state.transcript.is_on && state.transcript.has_scrollbar());
+    area.is_some_and(|area| column + 1 == area.x + area.width && area.contains(column, row))
+}
+
+/// Moves what was gripped to a cell.
+fn drag(state: &mut State, column: u16, row: u16) {
+    match state.drag {
+        None => {}
+        Some(Grip::Scrollbar) => {
+            if let Some(area) = state.layout.area(Pane::Turns) {
+                scroll_to(state, usize::from(row.saturating_sub(area.y)));
+            }
+        }
+        Some(Grip::Border) => {
+            let [.., (_, before), (Pane::Detail, detail)] = state.layout.panes[..] else {
+                return;
+            };
+            let (whole, from) = match is_below(&before, &detail) {
+                true => (before.height + detail.height, row.saturating_sub(before.y)),
+                false => (state.size.0, column),
+            };
+            let rest = u32::from(whole.saturating_sub(from));
+            // As many cells as were dragged: a share is rounded down.
+            let percent = (rest * 100).div_ceil(u32::from(whole.max(1)));
+            state.set_detail_share(u16::try_from(percent).unwrap_or(layout::DETAIL.1));
+        }
+    }
+}
+
+/// Scrolls the transcript to a row of its scrollbar.
+fn scroll_to(state: &mut State, row: usize) {
+    let rows = state.layout.height(Pane::Turns);
+    match row + 1 < rows {
+        true => keys::scroll_to(state, row, rows),
+        false => motion::to_end(state),
     }
 }
 
@@ -65,25 +138,17 @@ fn click(state: &mut State, column: u16, row: u16) {
         }
     }
     match pane {
-        Pane::Turns if state.transcript.is_on => {
-            let area = state.layout.area(pane);
-            let is_bar = area.is_some_and(|area| column + 1 == area.x + area.width);
-            let rows = state.layout.height(pane);
-            match state.transcript.item_at(row) {
-                _ if is_bar && state.transcript.has_scrollbar() => match row + 1 < rows {
-                    true => keys::scroll_to(state, row, rows),
-                    false => motion::to_end(state),
-                },
-                Some(item) => {
-                    let leaves_out = state.transcript.leaves_out_at(row);
-                    state.go_to(item);
-                    if leaves_out && !keys::is_unfolded(state) {
-                        keys::toggle(state);
-                    }
+        Pane::Turns if state.transcript.is_on => match state.transcript.item_at(row) {
+            _ if state.drag == Some(Grip::Scrollbar) => scroll_to(state, row),
+            Some(item) => {
+                let leaves_out = state.transcript.leaves_out_at(row);
+                state.go_to(item);
+                if leaves_out && !keys::is_unfolded(state) {
+                    keys::toggle(state);
                 }
-                None => {}
             }
-        }
+            None => {}
+        },
         Pane::Turns => {
             let row = state.tops.turns + row;
             let tree = state.tree().filter(|tree| row < tree.rows());

@@ -115,7 +115,12 @@ pub(super) fn gone(state: &State, theme: &Theme) -> Option<Vec<Span<'static>>> {
 /// How many other exchanges wait.
 pub(super) fn others(state: &State) -> Option<String> {
     let open = state.exchange.as_ref().filter(|open| open.others > 0)?;
-    Some(format!("{} more held  ", open.others))
+    let word = if open.others == 1 {
+        "exchange"
+    } else {
+        "exchanges"
+    };
+    Some(format!("{} more {word} held  ", open.others))
 }
 
 /// The keys that are left once the client is gone.

@@ -1,6 +1,6 @@
 //! The lower row: the finding under the cursor or a notice, and the keys that fit.
 
-use super::rect;
+use super::{Row, rect};
 use crate::tui::keymap::hints::{Hint, cells, cells_of_help};
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
 use crate::tui::popup;
@@ -10,7 +10,9 @@ use crate::tui::theme::Theme;
 use crate::tui::transcript;
 use crate::tui::update;
 use ratatui::Frame;
+use ratatui::layout::Rect;
 use ratatui::text::Span;
+use ratatui::widgets::Clear;
 use retake_core::engine::Reason;
 use retake_core::rules::Finding;
 use retake_core::safe_text::SafeText;
@@ -21,7 +23,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     let width = usize::from(area.width);
     let hints = hints(state);
     let room = room(state, &hints, width);
+    let above = finding_above(state, room);
     let status = match long(state, room) {
+        None if !above.is_empty() => {
+            draw_finding(frame, area, &above, state, theme);
+            hit(state).map_or_else(Vec::new, |hit| {
+                vec![Span::styled(format!(" {hit}"), theme.title)]
+            })
+        }
         Some(message) => {
             super::message_above(frame, area, &message, theme.warning, theme);
             let others = super::exchange::others(state).filter(|_| state.notice.is_none());
@@ -36,9 +45,77 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
 /// How many rows [`draw`] takes above the footer.
 pub(super) fn message_rows(state: &State) -> u16 {
     let width = state.size.0;
-    let message = long(state, room(state, &hints(state), width.into()));
-    let rows = message.map_or(0, |message| super::message_lines(&message, width).count());
+    let room = room(state, &hints(state), width.into());
+    let rows = match long(state, room) {
+        Some(message) => super::message_lines(&message, width).count(),
+        None => finding_above(state, room).len(),
+    };
     u16::try_from(rows).unwrap_or(0)
+}
+
+/// Most rows of a finding above the keys: `!` shows all of it.
+const FINDING_ROWS: usize = 2;
+/// Least rows of a screen that gives some of them to a finding.
+const TALL: u16 = 16;
+/// Cells before what a finding says: its sign with the space around it.
+const SIGN: usize = 3;
+
+/// The finding under the cursor in rows of its own, where it has no room beside the keys.
+fn finding_above(state: &State, room: usize) -> Vec<SafeText> {
+    let says_more = state.notice.is_some() || super::live::reason(state).is_some();
+    let Some(finding) = state.finding_here().filter(|_| !says_more) else {
+        return Vec::new();
+    };
+    let words = format!("{}  {}", finding_head(state, finding), finding.message());
+    let words = SafeText::single_line(&words, LONGEST);
+    let taken = super::exchange::others(state).map_or(0, |others| others.len())
+        + hit(state).map_or(0, |hit| hit.len() + 2);
+    let fits = words.width() + SIGN <= room.saturating_sub(taken);
+    if fits || state.size.1 < TALL || state.has_overlay() {
+        return Vec::new();
+    }
+    let width = usize::from(state.size.0).saturating_sub(SIGN + 1).max(1);
+    let mut rows: Vec<SafeText> = words.wrapped(width).take(FINDING_ROWS + 1).collect();
+    if let Some(rest) = rows.get(FINDING_ROWS).cloned() {
+        rows.truncate(FINDING_ROWS);
+        if let Some(last) = rows.last_mut() {
+            last.push(&rest);
+            *last = last.truncated(width);
+        }
+    }
+    rows
+}
+
+fn draw_finding(
+    frame: &mut Frame<'_>,
+    footer: Rect,
+    rows: &[SafeText],
+    state: &State,
+    theme: &Theme,
+) {
+    let Some(finding) = state.finding_here() else {
+        return;
+    };
+    let head = finding_head(state, finding).len();
+    let height = u16::try_from(rows.len()).unwrap_or(0).min(footer.y);
+    let area = Rect {
+        y: footer.y - height,
+        height,
+        ..footer
+    };
+    frame.render_widget(Clear, area);
+    for (at, row) in rows.iter().enumerate() {
+        let mut left = vec![Span::raw(" ".repeat(if at == 0 { 1 } else { SIGN }))];
+        if at == 0 {
+            left.extend([theme.sign(finding.severity), Span::raw(" ")]);
+            let head = head.min(row.as_plain().len());
+            left.extend(theme.spans(&row.part(0..head), theme.title));
+            left.extend(theme.spans(&row.part(head..row.as_plain().len()), theme.text));
+        } else {
+            left.extend(theme.spans(row, theme.text));
+        }
+        Row::filled(left).draw(frame, area, at, theme);
+    }
 }
 
 /// Cells of what is said beside the keys.
@@ -52,7 +129,11 @@ fn room(state: &State, hints: &[Hint], width: usize) -> usize {
         None if state.size.0 >= WIDE && !state.live.is_on() => {
             let offered = hints.iter().take(offered(state, None).len());
             let keys = cells_of_help(hints) + offered.map(cells).sum::<usize>();
-            width.saturating_sub(1 + keys).max(width * 6 / 10)
+            let left = width.saturating_sub(1 + keys);
+            match state.size.1 < TALL {
+                true => left.max(width * 6 / 10),
+                false => left,
+            }
         }
         None => width * 6 / 10,
     }
@@ -198,15 +279,17 @@ fn long(state: &State, room: usize) -> Option<SafeText> {
     (shown.width() > room).then_some(shown)
 }
 
+/// Which of the places of the text that is searched for the cursor is on.
+fn hit(state: &State) -> Option<String> {
+    let hits = state.hits.as_ref();
+    let hits = hits.filter(|_| state.notice.is_none() || state.says_hit)?;
+    let occurrence = state.occurrence_here().unwrap_or(0);
+    hits.label(state.place(), occurrence)
+}
+
 fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(" ")];
-    let hits = state.hits.as_ref();
-    let hit = hits.filter(|_| state.notice.is_none() || state.says_hit);
-    let hit = hit.and_then(|hits| {
-        let occurrence = state.occurrence_here().unwrap_or(0);
-        hits.label(state.place(), occurrence)
-    });
-    let hit = hit.map_or_else(String::new, |hit| format!("{hit}  "));
+    let hit = hit(state).map_or_else(String::new, |hit| format!("{hit}  "));
     let room = room.saturating_sub(hit.len());
     spans.push(Span::styled(hit, theme.title));
     if let Some(notice) = &state.notice {

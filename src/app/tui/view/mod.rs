@@ -99,8 +99,13 @@ struct Row {
 impl Row {
     /// A row of one span.
     fn of(span: Span<'static>) -> Self {
+        Self::filled(vec![span])
+    }
+
+    /// A row with nothing at its right edge.
+    fn filled(left: Vec<Span<'static>>) -> Self {
         Self {
-            left: vec![span],
+            left,
             right: Vec::new(),
             style: Style::new(),
         }
@@ -166,12 +171,7 @@ pub(super) fn message_above(
     for (at, row) in rows.iter().enumerate() {
         let mut left = vec![Span::raw(" ")];
         left.extend(theme.spans(row, style));
-        let row = Row {
-            left,
-            right: Vec::new(),
-            style: Style::new(),
-        };
-        row.draw(frame, area, at, theme);
+        Row::filled(left).draw(frame, area, at, theme);
     }
 }
 

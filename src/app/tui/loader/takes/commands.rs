@@ -82,8 +82,8 @@ impl Work {
                 self.tell_tree(bench);
             }
             #[cfg(not(feature = "images"))]
-            TakesCommand::Pictures { item, files } => {
-                self.tell(self.save_pictures(before, item, &files));
+            TakesCommand::Pictures { path, files } => {
+                self.tell(Self::save_pictures(&path, &files));
             }
             TakesCommand::Formats(session) => self.tell_formats(bench, shown, session),
             TakesCommand::Save {

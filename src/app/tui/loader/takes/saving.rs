@@ -179,24 +179,17 @@ impl Work {
 }
 
 impl Work {
-    /// Writes pictures of an item beside the recording; a file that is there is left as it is.
+    /// Writes pictures of an item, the second and later ones with a number; a file that is there is left as it is.
     #[cfg(not(feature = "images"))]
-    pub(super) fn save_pictures(
-        &self,
-        id: TakeId,
-        item: usize,
-        files: &[(&str, Vec<u8>)],
-    ) -> Report {
-        use crate::tui::recovery::saving::stem;
-
-        let stem = stem(&self.opening.input().name, id.0);
+    pub(super) fn save_pictures(path: &str, files: &[(&str, Vec<u8>)]) -> Report {
+        let first = expanded(path);
+        let stem = first.with_extension("");
         let mut names = Vec::new();
         for (number, (kind, file)) in (1..).zip(files) {
-            let number = match number {
-                1 => String::new(),
-                number => format!("-{number}"),
+            let path = match number {
+                1 => first.clone(),
+                number => PathBuf::from(format!("{}-{number}.{kind}", stem.display())),
             };
-            let path = expanded(&format!("{stem}.item-{}{number}.{kind}", item + 1));
             let name = path.display();
             if !path.exists() {
                 let replaced = replace(&path, Backup::None, |out| out.write_all(file));

@@ -354,7 +354,7 @@ fn a_hold_is_released_and_cut_from_inside() {
 fn what_else_becomes_held_is_told_and_quitting_asks() {
     let mut desk = Desk::on_a_hold();
     assert!(desk.tell(held(5, None)).is_empty());
-    desk.sees("1 more held");
+    desk.sees("1 more exchange held");
     desk.press("q");
     assert!(
         matches!(desk.left[..], [Effect::Close]),
