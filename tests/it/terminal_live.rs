@@ -131,6 +131,24 @@ fn two_wordings_of_an_error_make_two_takes_of_which_one_ends_well() {
 }
 
 #[test]
+fn a_run_whose_only_call_was_dropped_asks_the_model_again_and_does_not_end_on_what_is_left_of_its_reply()
+ {
+    let folder = TempDir::new().unwrap();
+    let mut terminal = run(&folder, (100, 30), &bundled("flights.toml"));
+    sees(&mut terminal, "paused: unknown-tool serch_flights");
+    press(&mut terminal, 'x');
+    sees(&mut terminal, "the run pauses here: c sends the request");
+    terminal.send(Key::Enter);
+    sees(&mut terminal, "take 2: drop pair");
+    sees(&mut terminal, "c continue");
+    lacks(&terminal, "finished");
+    press(&mut terminal, 'c');
+    sees(&mut terminal, "I am sorry, I cannot search for flights");
+    sees(&mut terminal, "finished");
+    quit(terminal);
+}
+
+#[test]
 fn a_run_that_is_killed_at_a_pause_is_opened_again_and_goes_on() {
     let folder = TempDir::new().unwrap();
     let mut terminal = run(&folder, (100, 30), &bundled("flights.toml"));

@@ -2,7 +2,7 @@
 
 use super::belonging::drop_all;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
-use crate::session::{Family, Flags, Kind, index_number};
+use crate::session::{Family, Flags, Kind, Turn, index_number};
 
 pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
     let item = scene.item()?;
@@ -27,6 +27,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
     going.sort_unstable();
     going.dedup();
     let mut planned = drop_all(scene, &going)?;
+    planned.asks_model = call.is_some_and(|call| was_all_of_the_end(scene, call, &going));
     let ran = output.filter(|_| call.is_some_and(|call| is_clean(scene, call)));
     if ran.is_some_and(|output| is_clean(scene, output)) {
         planned.note(format!(
@@ -35,6 +36,20 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
         ));
     }
     Ok(planned)
+}
+
+/// Whether the history ended on this call alone: what the model said before it is no final message.
+fn was_all_of_the_end(scene: &ActionContext<'_>, call: u32, going: &[u32]) -> bool {
+    let items = &scene.session().items;
+    let is_last = |turn: &Turn| turn.end as usize == items.len();
+    let Some(turn) = scene.turn(call).ok().filter(is_last) else {
+        return false;
+    };
+    let stays = |index: &u32| !going.contains(index);
+    turn.items().map(index_number).filter(stays).all(|index| {
+        let kind = items[index as usize].kind;
+        kind != Kind::Call && (index < call || kind != Kind::Assistant)
+    })
 }
 
 fn is_clean(scene: &ActionContext<'_>, index: u32) -> bool {

@@ -480,7 +480,8 @@ impl LiveRun {
     /// Reads the take and judges it.
     pub(crate) fn stand(&mut self, store: &mut TakeStore) -> Result<RunEvent, TakeError> {
         let is_request = self.is_before_reply(store);
-        let snapshot = TakeSnapshot::read(store, self.session, self.take, is_request)?;
+        let of = (is_request, self.model.is_of_client());
+        let snapshot = TakeSnapshot::read(store, self.session, self.take, of)?;
         let snapshot = Arc::new(snapshot);
         let standing = snapshot.standing.clone();
         self.news.push(RunNews::Judged(Judged(snapshot.clone())));

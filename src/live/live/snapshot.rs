@@ -39,7 +39,7 @@ impl TakeSnapshot {
         store: &mut TakeStore,
         number: u32,
         take: TakeId,
-        is_request: bool,
+        (is_request, is_of_client): (bool, bool),
     ) -> Result<Self, TakeError> {
         let mut recording = store.read(take, &|_, _| ())?;
         if is_request {
@@ -56,10 +56,12 @@ impl TakeSnapshot {
             true => request_status(session, &findings, ledger, take, &line)?,
             false => run_status(session, &findings, ledger, take, &line)?,
         };
-        // What is left of a reply is no final message: the model goes on with it.
+        // What is left of a reply is no final message: the model goes on with it. The agent of a client gets
+        // what is left of the reply that it waits for.
         let about = store.takes().get(take);
-        let is_cut =
-            about.is_some_and(|about| about.cause.action.is_none() && about.outcome.asks_model);
+        let is_cut = about.is_some_and(|about| {
+            about.outcome.asks_model && (about.cause.action.is_none() || !is_of_client)
+        });
         if is_cut
             && ledger.grown_by(take, 0).is_none()
             && matches!(standing.tail, Tail::Final { .. })

@@ -9,7 +9,12 @@ use retake_live::live::{Phase, goes_on};
 
 /// Ends the history of a run before the model's next reply, where the plan changes what that reply was given to.
 pub(super) fn end_before_reply(state: &State, attempt: &Attempt, planned: &mut Plan) {
-    if state.exchange.is_some() || state.live.phase == Phase::Idle {
+    if state.exchange.is_some() {
+        // A client gets what is left of the reply that it waits for.
+        planned.asks_model &= attempt.action.id != "drop-pair";
+        return;
+    }
+    if state.live.phase == Phase::Idle {
         return;
     }
     let session = attempt.document.session(attempt.place.session);
