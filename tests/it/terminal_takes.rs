@@ -131,12 +131,12 @@ fn a_lost_output_is_answered_with_an_error_of_ones_own_and_the_take_outlives_the
     let mut terminal = open(&folder, name);
     sees(
         &mut terminal,
-        "1 take: ^r opens take 1 (inject error), the latest",
+        "take 1 (inject error) as you left it: u returns to the recording",
     );
+    sees(&mut terminal, "take 1 of 1");
     terminal.send(Key::Char('T'));
     sees(&mut terminal, "inject error");
     sees(&mut terminal, "Nobody knows. ");
-    terminal.send(Key::Char('j'));
     terminal.send(Key::Enter);
     sees(&mut terminal, "take 1 of 1");
     sees(&mut terminal, "1 answered");
@@ -291,7 +291,7 @@ fn a_take_has_a_name_in_the_header_and_says_after_a_restart_why_it_is_there() {
     let mut terminal = open_wide(&folder, name);
     sees(
         &mut terminal,
-        "1 take: ^r opens \"without the call\", the latest",
+        "\"without the call\" as you left it: u returns",
     );
     terminal.send(Key::Char('Q'));
     terminal.wait_exit().unwrap();

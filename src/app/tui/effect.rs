@@ -104,6 +104,8 @@ pub enum TakesCommand {
     Redo,
     /// Go to the take of this number.
     GoTo(u32),
+    /// Go to the take that was current when the file was closed.
+    Reopen,
     Compare(u32, u32),
     NoteTake(u32, String),
     /// Call a take so.

@@ -6,7 +6,7 @@
 
 use super::copy;
 use super::help::Help;
-use super::keymap::{self, Command, Context, KeyEntry};
+use super::keymap::{self, Command, Context, Group, KeyEntry};
 use super::layer::{Areas, Input, Layer, Placement, Step};
 use super::theme::Theme;
 use crossterm::event::KeyEvent;
@@ -42,6 +42,11 @@ pub trait Screen: Sized + 'static {
     /// Whether a command of its tables can do anything here.
     fn has_use(&self, _: Command) -> bool {
         true
+    }
+
+    /// The groups of keys that the help begins with, where they are not the usual ones.
+    fn first_groups(&self) -> &'static [Group] {
+        &[]
     }
 
     /// Gives a text to $EDITOR; what is made of it comes back as [`Input::Edited`].
@@ -100,6 +105,9 @@ pub trait Screen: Sized + 'static {
                 }
             }
         }
+        let first = self.first_groups();
+        let place = |key: &KeyEntry| first.iter().position(|group| group.title() == key.group);
+        keys.sort_by_key(|key| place(key).unwrap_or(first.len()));
         let notes: &[&'static str] = if is_bare { &[copy::NOTE] } else { &[] };
         let help = Help::new(&keys, &keymap::all_keys(), notes);
         self.open(help, |_, _, ()| ());

@@ -18,7 +18,7 @@ pub mod tree;
 
 use super::effect::{Effect, Hit, LiveCommand};
 use super::filter::{Filter, FilterBar};
-use super::keymap::{Command, Context, Direction};
+use super::keymap::{Command, Context, Direction, Group};
 use super::live::breakpoints::Stops;
 use super::live::reply::{self, ReplyPart};
 use super::prompt::{Prompt, search_prompt};
@@ -232,8 +232,10 @@ pub struct State {
     pub prices: Prices,
     /// Where the clocks of the transcript stand.
     pub zone: TimeZone,
-    /// Whether the operator has pressed a key since the file was opened.
+    /// Whether the cursor has been somewhere on purpose since the file was opened.
     pub has_moved: bool,
+    /// Whether the operator has pressed a key since the file was opened.
+    pub has_pressed: bool,
     /// The turn that the operator asked for before it was read.
     pub turn_to_show: Option<usize>,
     /// The way in which the operator searched before the file was read.
@@ -336,6 +338,7 @@ impl State {
             prices: Prices::built_in(),
             zone: TimeZone::UTC,
             has_moved: false,
+            has_pressed: false,
             turn_to_show: None,
             search_to_run: None,
             follow: Follow::Off,
@@ -1095,6 +1098,13 @@ impl Screen for State {
 
     fn has_use(&self, command: Command) -> bool {
         self.exchange.is_some() || !matches!(command, Command::Intercept | Command::Views)
+    }
+
+    fn first_groups(&self) -> &'static [Group] {
+        match self.live.has_news() {
+            true => &[Group::Live, Group::Recover],
+            false => &[],
+        }
     }
 
     fn edit(&mut self, text: String) {

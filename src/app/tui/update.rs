@@ -66,7 +66,7 @@ pub fn context(state: &State) -> Context {
 }
 
 fn press(state: &mut State, key: KeyEvent) {
-    state.has_moved = true;
+    (state.has_moved, state.has_pressed) = (true, true);
     if takes::keep_key(state, &key) {
         return;
     }

@@ -25,6 +25,8 @@ pub struct Takes {
     bookmarks: BTreeSet<(TakeId, ItemMark)>,
     /// Takes that the operator dropped, with all that branches off them; the last one last.
     dropped: Vec<TakeId>,
+    /// Takes that have a name which the operator gave them.
+    renamed: BTreeSet<TakeId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,6 +176,11 @@ impl Takes {
         self.changed(TakeEvent::Moved { to })
     }
 
+    /// Whether the operator has named a take.
+    pub fn is_renamed(&self, take: TakeId) -> bool {
+        self.renamed.contains(&take)
+    }
+
     pub fn rename(&mut self, take: TakeId, title: String) -> Result<TakeEvent, TakeEventError> {
         self.changed(TakeEvent::Titled { take, title })
     }
@@ -243,7 +250,10 @@ impl Takes {
                 self.known(to)?;
                 self.enter(to);
             }
-            TakeEvent::Titled { take, title } => self.branch_mut(take)?.title = title,
+            TakeEvent::Titled { take, title } => {
+                self.branch_mut(take)?.title = title;
+                self.renamed.insert(take);
+            }
             TakeEvent::Judged { take, outcome } => self.branch_mut(take)?.outcome = outcome,
             TakeEvent::Noted { take, item, text } => {
                 self.known(take)?;
@@ -423,7 +433,9 @@ impl Takes {
                 continue;
             };
             let (id, take) = (branch.id, Box::new(take.clone()));
+            let title = self.is_renamed(id).then(|| take.title.clone());
             events.push(TakeEvent::Taken { id, take });
+            events.extend(title.map(|title| TakeEvent::Titled { take: id, title }));
             // It grew before anything branched off.
             let growth = (0..).zip(self.steps(id).skip(1));
             events.extend(growth.map(|(step, splices)| TakeEvent::Grown {

@@ -111,7 +111,8 @@ impl Direct {
     /// Reads the file and tells the state what is in it.
     pub(crate) fn read(&self, state: &mut State) {
         self.work.read().unwrap();
-        self.tell(state);
+        let left = self.tell(state);
+        self.perform(state, left);
     }
 
     /// Does what effects ask for; gives back what is not the loader's to do.

@@ -1,7 +1,7 @@
 //! What is being looked at: a recording, how much of the file it tells, and what the rules found in it.
 
 use retake_core::actions::Safety;
-use retake_core::rules::{Finding, Severity};
+use retake_core::rules::{Finding, IN_TRANSIT, SETTLED, Severity};
 use retake_core::session::{Flags, Item, Kind, Session};
 use retake_live::Recording;
 use std::cmp::Reverse;
@@ -104,12 +104,17 @@ pub struct Counts {
     pub infos: usize,
     /// What somebody has decided about: it counts as nothing else.
     pub answered: usize,
+    /// What of that retake has fixed on its way to the other side.
+    pub fixed: usize,
 }
 
 impl Counts {
     fn add(&mut self, finding: &Finding) {
         match finding.severity {
-            _ if finding.is_settled => self.answered += 1,
+            _ if finding.is_settled => {
+                self.answered += 1;
+                self.fixed += usize::from(finding.get(SETTLED) == Some(IN_TRANSIT));
+            }
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,
             Severity::Info => self.infos += 1,

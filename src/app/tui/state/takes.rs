@@ -15,6 +15,8 @@ pub struct TakeRow {
     pub rails: Vec<bool>,
     /// The name that the operator gave it; empty where there is none.
     pub name: String,
+    /// Whether the operator gave it that name.
+    pub is_renamed: bool,
     /// What brought it about: `inject error`; empty of the recording.
     pub action: String,
     /// The rule of the finding that it mends; empty where the operator acted without one.
@@ -62,6 +64,8 @@ pub struct TakesView {
     pub rows: Vec<TakeRow>,
     /// The number of the one that is shown; 0 is the recording.
     pub current: u32,
+    /// The number of the one that was current when the file was closed, until something is done to the takes.
+    pub left_in: u32,
     /// Why takes are only in memory, while that is so.
     pub banner: Option<String>,
     pub in_memory: usize,
@@ -115,10 +119,10 @@ impl TakesView {
         here.map(|it| it.words.as_str())
     }
 
-    /// The name of the current take; empty where it has none.
-    pub fn name(&self) -> &str {
+    /// The name of the current take, and whether the operator gave it; empty where it has none.
+    pub fn name(&self) -> (&str, bool) {
         let row = self.rows.iter().find(|row| row.id == self.current);
-        row.map_or("", |row| &row.name)
+        row.map_or(("", false), |row| (&row.name, row.is_renamed))
     }
 
     /// Whether these are the takes of a run of its own, and not of a recording.

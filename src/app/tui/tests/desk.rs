@@ -102,7 +102,7 @@ impl Desk {
         loader.read(&mut state);
         state.notice = state
             .notice
-            .filter(|notice| notice.contains("T lists them"));
+            .filter(|notice| notice.contains("T lists them") || notice.contains("as you left it"));
         Self {
             folder,
             path,

@@ -72,6 +72,24 @@ fn the_calls_beside_a_faulty_one_wait_without_being_faults() {
 }
 
 #[test]
+fn the_help_of_a_run_begins_with_the_keys_of_the_run() {
+    let mut desk = Desk::run("parallel.toml");
+    desk.comes("paused: unknown-tool").press("?");
+    let shown = desk.screen();
+    let at = |title: &str| {
+        shown
+            .find(title)
+            .unwrap_or_else(|| panic!("{title}\n{shown}"))
+    };
+    assert!(at("Live") < at("Recover"), "{shown}");
+    assert!(
+        !shown.contains("Turns") || at("Recover") < at("Turns"),
+        "{shown}"
+    );
+    assert!(shown.contains("step: one model request"), "{shown}");
+}
+
+#[test]
 fn an_aborted_run_ends_with_an_output_for_each_call() {
     let mut desk = Desk::run("parallel.toml");
     desk.comes("paused: unknown-tool");

@@ -252,12 +252,41 @@ fn notes_and_marks_stay_with_their_items() {
 }
 
 #[test]
-fn after_a_restart_the_recording_is_shown_and_new_takes_are_of_it() {
+fn a_file_that_is_opened_again_shows_the_take_in_which_it_was_left() {
     let mut desk = two_takes().again();
-    desk.sees("2 takes: ^r opens take 2 (take the suggestion), the latest; T lists them")
-        .sees("recording, 2 takes");
+    desk.sees("take 2 (take the suggestion) as you left it: u returns to the recording")
+        .sees("take 2 of 2");
+    desk.press("u").sees("recording, 2 takes");
     desk.press("i ^s enter").sees("take 3 of 3");
     desk.press("T").sees("from the recording at item 7");
+    desk.press("esc x enter").sees("take 4 of 4");
+    let mut desk = desk.again();
+    desk.sees("take 4 (drop pair) as you left it: T leads to the recording");
+    desk.press("T g enter").sees("recording, 4 takes");
+    let mut desk = desk.again();
+    desk.sees("4 takes: ^r opens take 4 (drop pair), the latest; T lists them")
+        .sees("recording, 4 takes");
+}
+
+#[test]
+fn a_take_is_called_in_the_header_as_it_was_named_however_narrow_the_screen_is() {
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter T r `without the call` enter esc");
+    for (width, name) in [
+        (160, "without the call"),
+        (100, "without the call"),
+        (80, "without the…"),
+    ] {
+        desk.send(Message::Resize(width, 24));
+        assert!(
+            desk.screen().lines().next().unwrap().contains(name),
+            "{}",
+            desk.screen()
+        );
+    }
+    desk.press("u x enter");
+    let head = desk.screen().lines().next().unwrap().to_owned();
+    assert!(!head.contains("drop pair"), "{head}");
 }
 
 #[test]
@@ -436,7 +465,7 @@ fn what_cannot_be_recorded_is_said_until_it_works_again() {
     desk.wait();
     desk.sees("takes can be recorded again")
         .misses("NOT RECORDING");
-    desk.again().sees("1 take: ^r opens");
+    desk.again().sees("take 1 (inject error) as you left it");
 }
 
 #[test]
@@ -444,6 +473,7 @@ fn a_file_that_is_opened_for_one_of_its_takes_shows_the_end_of_it() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");
     desk.press("i ^s enter");
     let take = desk.state.recovery.takes.current;
+    desk.press("u");
     let mut desk = desk.again();
     assert_eq!(desk.state.recovery.takes.current, 0);
     desk.state.recovery.wanted = Some(take);

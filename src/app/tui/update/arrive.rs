@@ -81,6 +81,10 @@ pub fn arrive(state: &mut State, report: Report) {
                 _ if state.recovery.takes.current != 0 => {}
                 0 => {}
                 _ if view.are_of_run() => {}
+                _ if view.left_in != 0 && is_untouched(state) => {
+                    takes::take_view(state, view);
+                    return takes::ask(state, TakesCommand::Reopen);
+                }
                 count => {
                     let takes = if count == 1 { "take" } else { "takes" };
                     if let Some(latest) = view.rows.iter().max_by_key(|row| row.id) {
@@ -214,6 +218,12 @@ pub fn arrive(state: &mut State, report: Report) {
             state.stage = Stage::Failed(reason);
         }
     }
+}
+
+/// Whether the operator has done nothing yet, nor asked for a place in the file.
+fn is_untouched(state: &State) -> bool {
+    let is_sought = state.sought.is_some() || state.turn_to_show.is_some();
+    !state.has_pressed && !is_sought && state.recovery.wanted.is_none()
 }
 
 fn is_shown(state: &State, document: &Arc<Document>) -> bool {

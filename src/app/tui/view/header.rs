@@ -12,7 +12,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use retake_core::safe_text::SafeText;
 
-/// Least columns for the name of a take.
+/// Least columns for a long name of a take, and for one that retake gave it.
 const ROOMY: u16 = 140;
 /// Least columns for notes beside errors and for the findings of the other sessions.
 const SPACIOUS: u16 = 120;
@@ -45,10 +45,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
                 false => state.recovery.takes.named(current),
             };
             right.push(Span::styled(format!("   {label}"), theme.title));
-            let name = state.recovery.takes.name();
-            if state.size.0 >= ROOMY && !name.is_empty() {
+            let (name, is_renamed) = state.recovery.takes.name();
+            let room = match state.size.0 {
+                ROOMY.. => LABEL,
+                WIDE.. => LABEL * 2 / 3,
+                _ => LABEL / 2,
+            };
+            if !name.is_empty() && (is_renamed || state.size.0 >= ROOMY) {
                 right.push(Span::raw("  "));
-                right.extend(theme.spans(&SafeText::single_line(name, LABEL), theme.text));
+                right.extend(theme.spans(&SafeText::single_line(name, room), theme.text));
             }
         }
     }
@@ -258,7 +263,6 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
     let is_narrow = state.size.0 < WIDE && !is_live && state.transcript.is_on;
     if let Some(found) = state.counts().filter(|_| has_room) {
         let plural = |count: usize, word: &str| match count {
-            _ if is_narrow => format!(" {count}"),
             1 => format!(" 1 {word}"),
             _ => format!(" {count} {word}s"),
         };
@@ -320,6 +324,7 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
                 (0, _) if has_notes => " no errors or warnings here".to_owned(),
                 (0, 0) => " no findings".to_owned(),
                 (0, _) => " no findings here".to_owned(),
+                (count, _) if count == found.fixed => format!(" {count} fixed in transit"),
                 (answered, _) => format!(" {answered} answered"),
             };
             spans.push(Span::styled(format!("{}{words}", glyphs.ok), theme.ok));

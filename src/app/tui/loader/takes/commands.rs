@@ -1,14 +1,13 @@
 //! What the operator asks for about takes that there are.
 
 use super::checking::Check;
-use super::view::view_of;
+use super::view::{take_rows, view_of};
 use crate::tui::effect::TakesCommand;
 use crate::tui::loader::work::Work;
 use crate::tui::report::Report;
 use crate::tui::state::document::{Document, Place};
 use retake_core::session::takes::{ItemMark, TakeId};
-use retake_live::AS_REQUEST;
-use retake_live::{TakeError, TakeStore};
+use retake_live::{AS_REQUEST, TakeError, TakeStore, in_background};
 use std::sync::Arc;
 
 impl Work {
@@ -19,7 +18,10 @@ impl Work {
         shown: Option<&Arc<Document>>,
     ) -> Option<Check> {
         let is_awaited = !matches!(command, TakesCommand::Mark { .. });
-        let check = self.on_takes(|work, bench| work.obey(bench, command, shown));
+        let check = match command {
+            TakesCommand::Reopen => self.reopen(shown),
+            command => self.on_takes(|work, bench| work.obey(bench, command, shown)),
+        };
         if is_awaited {
             self.tell(Report::TakesDone);
         }
@@ -46,6 +48,8 @@ impl Work {
                 }
                 None => self.refuse("nothing to redo"),
             },
+            // What is current is left as it is: see [`Self::reopen`].
+            TakesCommand::Reopen => {}
             TakesCommand::GoTo(id) => {
                 let is_back = bench.takes().parent(before) == Some(TakeId(id));
                 let at = begun_at(bench, before).filter(|_| is_back);
@@ -97,6 +101,30 @@ impl Work {
             }
         }
         Ok(None)
+    }
+
+    /// Shows the take in which the file was left, which its journal still is in.
+    fn reopen(&self, shown: Option<&Arc<Document>>) -> Option<Check> {
+        let done = in_background(|| {
+            self.with_bench(|this, bench| {
+                let id = bench.takes().current();
+                if this.bench.shown() != TakeId::MAIN || id == TakeId::MAIN {
+                    return Ok(None);
+                }
+                let rows = take_rows(bench, id).into_iter();
+                let label = rows.filter(|row| row.is_current).map(|row| row.label());
+                let way = match bench.takes().parent(id) {
+                    Some(TakeId::MAIN) => "u returns to the recording",
+                    _ => "T leads to the recording",
+                };
+                let message = format!("{} as you left it: {way}", label.collect::<String>());
+                this.show(bench, TakeId::MAIN, shown, None, message)
+            })
+        });
+        done.unwrap_or_else(|error| {
+            self.refuse(&error.to_string());
+            None
+        })
     }
 
     /// Goes back; the cursor goes to the item that the take was about.

@@ -23,6 +23,7 @@ pub(super) fn view_of(bench: &mut TakeStore, current: TakeId) -> Arc<TakesView> 
         dropped: bench.takes().count_dropped(),
         rows,
         current: current.0,
+        left_in: bench.takes().current().0,
         bookmarks,
         notes,
         decided: decided(bench.takes(), current),
@@ -80,6 +81,7 @@ pub fn take_rows(bench: &TakeStore, current: TakeId) -> Vec<TakeRow> {
             rails: branch.rails,
             note: note(branch.id),
             is_current: branch.id == current,
+            is_renamed: takes.is_renamed(branch.id),
             is_first_request: branch.id == TakeId::MAIN && bench.is_run(),
             ..TakeRow::default()
         };
