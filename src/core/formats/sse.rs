@@ -89,6 +89,7 @@ fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
 fn read_events(bytes: &[u8], base: usize, capture: &mut Capture) {
     let mut splitter = Splitter::default();
     let base = base as u64;
+    capture.are_events = true;
     splitter.push(bytes, |event| {
         capture.take(&event.data, base + event.range.start);
     });
@@ -120,6 +121,10 @@ struct Capture {
     fragment: Fragment,
     current: Option<(Dialect, Box<dyn Decoder>)>,
     last: Option<Dialect>,
+    /// Whether these are events, which Chat ends with `[DONE]`, and not their data alone.
+    are_events: bool,
+    /// Whether the end mark of the reply at hand has come.
+    is_marked: bool,
     /// Where the last event is in the file.
     at: u64,
     /// Where the first event of the reply at hand is.
@@ -136,6 +141,7 @@ impl Capture {
         if data == "[DONE]" {
             if let Some((_, reply)) = &mut self.current {
                 reply.push_done();
+                self.is_marked = true;
             }
             return;
         }
@@ -156,7 +162,7 @@ impl Capture {
         });
         if !goes_on && let Some(dialect) = dialect {
             self.flush();
-            self.begins = at;
+            (self.begins, self.is_marked) = (at, false);
             self.current = Some((dialect, dialect.codec().decoder()));
         }
         match &mut self.current {
@@ -200,8 +206,13 @@ impl Capture {
         if let Some(item) = items.iter_mut().find(|item| item.kind.is_from_model()) {
             item.flags = item.flags.with(Flags::STARTS_REPLY);
         }
+        let needs_mark = self.are_events && dialect == Dialect::Chat;
         match items.last_mut() {
-            Some(item) => item.flags.set_if(Flags::INCOMPLETE, !ended),
+            Some(item) => {
+                item.flags.set_if(Flags::INCOMPLETE, !ended);
+                let is_unmarked = ended && needs_mark && !self.is_marked;
+                item.flags.set_if(Flags::UNMARKED, is_unmarked);
+            }
             None if !ended => self.fragment.report(self.at, ProblemKind::Torn),
             None => {}
         }

@@ -89,7 +89,8 @@ fn contradiction(stop: &TurnStop, items: &[Item]) -> Option<(Option<usize>, Stri
     };
     let is_unmarked = items
         .last()
-        .is_some_and(|last| last.flags.has(Flags::INCOMPLETE));
+        .map(|last| last.flags)
+        .is_some_and(|flags| flags.has(Flags::INCOMPLETE) || flags.has(Flags::UNMARKED));
     match &*stop.reason {
         reason if is_unmarked && COMPLETE.contains(&reason) => {
             let fault = format!(
@@ -257,6 +258,24 @@ data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"outpu
         let marked =
             format!("{events}event: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n");
         fixture(&marked).expect(&RULE, &[]);
+    }
+
+    #[test]
+    fn a_captured_chat_stream_that_is_complete_and_lacks_its_done() {
+        let chunk = |delta: &str, finish: &str| {
+            format!(
+                "data: {{\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
+            )
+        };
+        let text =
+            chunk(r#"{"role":"assistant","content":"hm"}"#, "null") + &chunk("{}", "\"stop\"");
+        assert_eq!(
+            fixture(&text).finding(&RULE).message(),
+            "the stream ended without its end mark, after the reply was complete (stop)"
+        );
+        fixture(&format!("{text}data: [DONE]\n\n")).expect(&RULE, &[]);
+        // A list of chunks, as programs keep it, has no end mark.
+        fixture(&text.replace("data: ", "")).expect(&RULE, &[]);
     }
 
     #[test]

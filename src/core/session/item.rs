@@ -228,6 +228,8 @@ impl Flags {
     pub const UNKNOWN: Self = Self(1 << 15);
     /// It certainly holds no picture, so that nobody need read it for one.
     pub const NO_PICTURE: Self = Self(1 << 16);
+    /// It ends a reply that is complete, in a stream that ended without its end mark (Chat's `[DONE]`).
+    pub const UNMARKED: Self = Self(1 << 17);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -26,6 +26,8 @@ use std::ops::Range;
 #[derive(Debug, Clone)]
 pub struct Comparison {
     names: [SafeText; 2],
+    /// What marks the lines of each side.
+    marks: [&'static str; 2],
     stretches: Vec<Stretch>,
     /// How many items are the same, and how many stand on one side only or differ.
     same: usize,
@@ -55,6 +57,7 @@ impl Comparison {
         }
         Self {
             names: names.map(|name| SafeText::single_line(name, 100)),
+            marks: ["-", "+"],
             stretches,
             same,
             different,
@@ -62,6 +65,11 @@ impl Comparison {
             drawn: RefCell::new(None),
             height: Cell::new(1),
         }
+    }
+
+    /// Neither side is the older one: each has a mark of its own.
+    pub fn with_marks(self, marks: [&'static str; 2]) -> Self {
+        Self { marks, ..self }
     }
 
     fn scroll(&mut self, key: KeyEvent) {
@@ -200,7 +208,16 @@ impl Comparison {
             "{same} unchanged item{}, {different} different",
             plural(same)
         );
+        let is_named = self.marks != ["-", "+"];
         if !is_wide {
+            let [left, right] = [0, 1].map(|side| {
+                let name = self.names[side].as_plain();
+                format!("{} {name}", self.marks[side])
+            });
+            let counts = match is_named {
+                true => format!("{left}, {right}: {counts}"),
+                false => counts,
+            };
             rule(frame, area, vec![Span::styled(counts, theme.dim)], theme);
             return;
         }
@@ -243,9 +260,9 @@ impl Comparison {
                 Stretch::Pair(pair) => {
                     drawn.starts.push(drawn.rows.len());
                     if is_wide {
-                        drawn.beside(pair);
+                        drawn.beside(pair, self.marks);
                     } else {
-                        drawn.below(pair);
+                        drawn.below(pair, self.marks);
                     }
                 }
                 Stretch::Unread(left, right) => {
@@ -267,8 +284,9 @@ impl Drawn {
     }
 
     /// A pair in one column.
-    fn below(&mut self, pair: &Pair) {
-        let mut head = heading(mark_of(pair), pair.left.as_ref().or(pair.right.as_ref()));
+    fn below(&mut self, pair: &Pair, marks: [&'static str; 2]) {
+        let mark = mark_of(pair, marks);
+        let mut head = heading(mark, pair.left.as_ref().or(pair.right.as_ref()));
         if let (Some(left), Some(right)) = (&pair.left, &pair.right)
             && left.number != right.number
         {
@@ -278,13 +296,13 @@ impl Drawn {
         self.across(&head);
         for mut line in unified(&pair.rows) {
             line.indent = 2;
-            self.across(&line);
+            self.across(&marked(line, marks));
         }
     }
 
     /// A pair in two columns.
-    fn beside(&mut self, pair: &Pair) {
-        let mark = mark_of(pair);
+    fn beside(&mut self, pair: &Pair, marks: [&'static str; 2]) {
+        let mark = mark_of(pair, marks);
         let head = |side: &Option<Heading>| side.as_ref().map(|it| heading(mark, Some(it)));
         self.two(head(&pair.left), head(&pair.right));
         let is_alone = pair.left.is_none() || pair.right.is_none();
@@ -297,7 +315,7 @@ impl Drawn {
                 DifferenceRow::Changed(left, right) => {
                     let line = |side, pieces: &Option<Pieces>| {
                         let changed = pieces.as_ref().map(|it| difference::changed(side, it));
-                        changed.map(inside)
+                        changed.map(|line| marked(inside(line), marks))
                     };
                     self.two(
                         line(DifferenceSide::Before, left),
@@ -334,25 +352,36 @@ impl Drawn {
     }
 }
 
-fn mark_of(pair: &Pair) -> &'static str {
+/// The tone of a heading with its mark.
+type Mark = (Tone, &'static str);
+
+fn mark_of(pair: &Pair, [left, right]: [&'static str; 2]) -> Mark {
     match (&pair.left, &pair.right) {
-        (Some(_), None) => "-",
-        (None, Some(_)) => "+",
-        _ => "~",
+        (Some(_), None) => (Tone::Removed, left),
+        (None, Some(_)) => (Tone::Added, right),
+        _ => (Tone::Title, "~"),
     }
 }
 
+/// A changed line with the mark of its side.
+fn marked(mut line: Line, [left, right]: [&'static str; 2]) -> Line {
+    if let Some((tone, text)) = line.pieces.first_mut() {
+        let mark = match tone {
+            Tone::Removed => left,
+            Tone::Added => right,
+            _ => return line,
+        };
+        *text = SafeText::from_str(&format!("{mark} "));
+    }
+    line
+}
+
 /// `~ 35 call  serch_flights`.
-fn heading(mark: &'static str, item: Option<&Heading>) -> Line {
+fn heading((tone, mark): Mark, item: Option<&Heading>) -> Line {
     let Some(item) = item else {
         return Line::default();
     };
     let words = format!("{mark} {} {}  ", item.number, item.kind);
-    let tone = match mark {
-        "-" => Tone::Removed,
-        "+" => Tone::Added,
-        _ => Tone::Title,
-    };
     let mut line = Line::new(tone, SafeText::from_str(&words));
     line.pieces.push((Tone::Title, item.tool.clone()));
     line

@@ -285,7 +285,7 @@ fn both_views(state: &mut State) {
     };
     let sides = [(agent, &agents[..]), (provider, &all(provider)[..])];
     match compare_items(["the agent sees", "the provider sees"], sides) {
-        Ok(comparison) => state.open(comparison, |_, _, ()| ()),
+        Ok(comparison) => state.open(comparison.with_marks(["a", "p"]), |_, _, ()| ()),
         Err(error) => state.say(error.to_string()),
     }
 }

@@ -423,7 +423,13 @@ fn what_was_fixed_shows_what_the_agent_sent_and_what_the_provider_got() {
                 .is_some_and(|at| line[at..].contains(provider))
         };
         assert!(shown.lines().any(is_beside), "{shown}");
+        // Neither is the older one: each side has a mark of its own.
+        assert!(shown.contains("a   content: as the agent"), "{shown}");
+        assert!(shown.contains("p   content: as the provider"), "{shown}");
     }
+    let effects = update(&mut desk.state, Message::Resize(80, 24));
+    desk.perform(effects);
+    desk.sees("a the agent sees, p the provider sees:");
 }
 
 #[test]
