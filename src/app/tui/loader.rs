@@ -3,7 +3,7 @@
 
 pub(super) mod contents;
 mod hits;
-mod paths;
+pub(super) mod paths;
 mod searching;
 mod sieve;
 pub mod takes;

@@ -64,7 +64,12 @@ pub struct Prompt {
     check: fn(&str) -> Option<String>,
     /// Whether the text is proposed: the first letter that is typed replaces it.
     is_proposed: bool,
+    /// What the last word, after a comma, can be completed to.
+    completions: Option<fn(&str) -> Vec<String>>,
 }
+
+/// How many completions are named where there are several.
+const NAMED: usize = 8;
 
 impl Prompt {
     /// A prompt with an empty history. The title precedes the text, the hint follows it.
@@ -80,7 +85,14 @@ impl Prompt {
             complaint: None,
             check: |_| None,
             is_proposed: false,
+            completions: None,
         }
+    }
+
+    /// With completion of what follows the last comma.
+    pub fn with_completions(mut self, completions: fn(&str) -> Vec<String>) -> Self {
+        self.completions = Some(completions);
+        self
     }
 
     /// With a check of what is typed.
@@ -149,6 +161,7 @@ impl Prompt {
     pub fn key(&mut self, key: KeyEvent) -> Typing {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match (command(Context::Line, &key), key.code) {
+            (Some(Command::Complete), _) if self.completions.is_some() => self.complete(),
             (Some(Command::Leave), _) => Typing::Cancelled,
             (Some(Command::Accept), _) => self.submit(),
             // So some terminals send enter.
@@ -163,6 +176,42 @@ impl Prompt {
                 let is_changed = self.textbox.key(key);
                 self.changed(is_changed)
             }
+        }
+    }
+
+    fn complete(&mut self) -> Typing {
+        let text = self.text();
+        let begun = text.rsplit(',').next().unwrap_or_default().trim_start();
+        let found = self.completions.map(|find| find(begun));
+        let before = &text[..text.len() - begun.len()];
+        self.complete_to(before, &found.unwrap_or_default());
+        Typing::Changed
+    }
+
+    /// Completes what follows `before` as far as that is certain; says what it may be where there are several.
+    pub fn complete_to(&mut self, before: &str, found: &[String]) {
+        let Some(first) = found.first() else {
+            return self.complain(SafeText::from_static("no matching folder or .toml file"));
+        };
+        let same = |one: &str, other: &str| {
+            let letters = one.char_indices().zip(other.chars());
+            let shared = letters.take_while(|((_, one), other)| one == other);
+            shared
+                .last()
+                .map_or(0, |((at, letter), _)| at + letter.len_utf8())
+        };
+        let common = found
+            .iter()
+            .fold(first.len(), |most, path| most.min(same(first, path)));
+        self.open(&format!("{before}{}", &first[..common]));
+        if found.len() > 1 {
+            let name = |path: &String| {
+                let path = path.trim_end_matches('/');
+                path.rsplit('/').next().unwrap_or_default().to_owned()
+            };
+            let names: Vec<String> = found.iter().take(NAMED).map(name).collect();
+            let words = format!("{}: {}", found.len(), names.join("  "));
+            self.complain(SafeText::single_line(&words, 200));
         }
     }
 

@@ -88,7 +88,7 @@ pub const LAYERS: &[Binding] = &[
     row("enter", C::Choose, &[Palette], Group::Lines, "palette: run the command; a number goes to that turn, exchange or row"),
     row("down tab ^n", C::Value(Forward), &[Palette], Group::Lines, "palette: the next command"),
     row("up S-tab ^p", C::Value(Backward), &[Palette], Group::Lines, "palette: the previous command"),
-    row("tab", C::Complete, &[Line], Group::Lines, "complete the path of an agent's file"),
+    row("tab", C::Complete, &[Line], Group::Lines, "complete the path of a file"),
     row("^u", C::Type, LINES, Group::Lines, "clear the line"),
     row("^w", C::Type, LINES, Group::Lines, "delete the word before the cursor"),
     row("^a home", C::Type, LINES, Group::Lines, "to the start of the line"),

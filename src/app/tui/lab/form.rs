@@ -40,7 +40,7 @@ pub(super) enum Field {
 /// Every value with its name and what is beside an empty one.
 #[rustfmt::skip]
 pub(super) const FIELDS: [(Field, &str, &str); 8] = [
-    (Field::Models, "model", "an agent's file, a .script.toml, or a name; several with commas"),
+    (Field::Models, "model", "a name or a file (agent, .script.toml; tab completes), several with commas"),
     (Field::Meant, "meant", "the tool that a corrected call goes to; empty: the nearest name"),
     (Field::Samples, "samples", "of each wording"),
     (Field::Concurrency, "concurrency", "concurrent requests"),

@@ -7,6 +7,7 @@ use crate::tui::effect::Effect;
 use crate::tui::keymap::{self, Command, Context, command};
 use crate::tui::layer::{Input, Layer, Step};
 use crate::tui::list::ListCursor;
+use crate::tui::loader::paths::completed;
 use crate::tui::palette::{Choice, CommandPalette};
 use crate::tui::popup::{Popup, centred, framed, rows, split_top, write};
 use crate::tui::prompt::Prompt;
@@ -236,6 +237,9 @@ impl Lab {
                 let known = fields.find(|(known, ..)| *known == field);
                 if let Some((_, name, hint)) = known {
                     let mut prompt = Prompt::new(name, hint);
+                    if field == Field::Models {
+                        prompt = prompt.with_completions(completed);
+                    }
                     prompt.open(&self.form.value(field));
                     self.open(prompt, move |lab, prompt, text| {
                         match lab.form.set(field, &text) {

@@ -11,9 +11,6 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use retake_core::safe_text::SafeText;
 
-/// How many paths are named that a text can be completed to.
-const NAMED: usize = 8;
-
 #[derive(Debug)]
 pub struct AgentPrompt(Prompt);
 
@@ -34,32 +31,8 @@ impl AgentPrompt {
         if self.0.text() != paths.typed {
             return;
         }
-        let Some(first) = paths.found.first() else {
-            if !paths.typed.is_empty() {
-                self.complain("no matching folder or .toml file");
-            }
-            return;
-        };
-        let same = |one: &str, other: &str| {
-            let letters = one.char_indices().zip(other.chars());
-            let shared = letters.take_while(|((_, one), other)| one == other);
-            shared
-                .last()
-                .map_or(0, |((at, letter), _)| at + letter.len_utf8())
-        };
-        let common = paths
-            .found
-            .iter()
-            .fold(first.len(), |most, path| most.min(same(first, path)));
-        self.0.open(&first[..common]);
-        if paths.found.len() > 1 {
-            let name = |path: &String| {
-                let path = path.trim_end_matches('/');
-                path.rsplit('/').next().unwrap_or_default().to_owned()
-            };
-            let names: Vec<String> = paths.found.iter().take(NAMED).map(name).collect();
-            let words = format!("{}: {}", paths.found.len(), names.join("  "));
-            self.0.complain(SafeText::single_line(&words, 200));
+        if !paths.typed.is_empty() || !paths.found.is_empty() {
+            self.0.complete_to("", &paths.found);
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn complete(typed: String, recording: Option<&Path>) -> Paths {
 }
 
 /// Folders and files of agents whose paths begin so.
-fn completed(typed: &str) -> Vec<String> {
+pub(in crate::tui) fn completed(typed: &str) -> Vec<String> {
     let (folder, begun) = match typed.rfind('/') {
         Some(slash) => typed.split_at(slash + 1),
         None => ("", typed),

@@ -4,7 +4,7 @@
 //! knows neither templates nor providers. Where the template is faulty, the fault takes the place of the
 //! preview and the last good one stays below it, dim.
 
-use crate::tui::keymap::{Command, Context, command};
+use crate::tui::keymap::{Command, Context, KeyEntry, command};
 use crate::tui::layer::{Layer, Step};
 use crate::tui::list::ListCursor;
 use crate::tui::popup::{Popup, rows, rule, split_bottom, split_right, split_top, write};
@@ -17,6 +17,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use retake_core::safe_text::SafeText;
+use retake_core::wording::{VARIABLES, Variable};
 use std::fmt;
 use std::sync::Arc;
 
@@ -104,7 +105,8 @@ pub struct WordingEditor {
     title: SafeText,
     text: TextBox,
     library: Vec<WordingEntry>,
-    placeholders: SafeText,
+    placeholders: Vec<String>,
+    terms: Vec<KeyEntry>,
     faulty: usize,
     whole_turn: bool,
     last_try: Option<SafeText>,
@@ -128,7 +130,8 @@ impl WordingEditor {
             title: SafeText::single_line(&setup.title, 200),
             text: TextBox::multi(&setup.text),
             library: setup.library,
-            placeholders: SafeText::from_str(&setup.placeholders.join(" ")),
+            placeholders: setup.placeholders,
+            terms: VARIABLES.iter().map(term).collect(),
             faulty: setup.faulty,
             whole_turn: setup.whole_turn && setup.faulty > 1,
             last_try: setup.last_try.map(|text| SafeText::single_line(&text, 400)),
@@ -243,8 +246,26 @@ impl WordingEditor {
     }
 }
 
+/// Where not all names have room.
+const MORE_NAMES: &str = "  F1 lists all";
+
+/// A name that a template may use, for the help.
+fn term(variable: &Variable) -> KeyEntry {
+    KeyEntry {
+        title: variable.what,
+        key: variable.name,
+        group: "{{ names }} in a template",
+        aliases: &[],
+        is_destructive: false,
+    }
+}
+
 impl<S> Layer<S> for WordingEditor {
     type Output = Worded;
+
+    fn terms(&self) -> &[KeyEntry] {
+        &self.terms
+    }
 
     fn contexts(&self) -> &'static [Context] {
         &[Context::Wording, Context::Library]
@@ -446,7 +467,17 @@ impl WordingEditor {
     fn names(&self, frame: &mut Frame<'_>, row: Rect, theme: &Theme) {
         let mut spans = vec![Span::styled("{{ }} ", theme.title)];
         let room = usize::from(row.width).saturating_sub(6);
-        spans.extend(theme.spans(&self.placeholders.truncated(room), theme.dim));
+        let mut names = self.placeholders.join(" ");
+        if SafeText::from_str(&names).width() > room {
+            let room = room.saturating_sub(MORE_NAMES.len());
+            // A name is listed in full or not at all.
+            let fits = names.char_indices().take_while(|(at, _)| *at <= room);
+            let cut = fits.filter(|(_, letter)| *letter == ' ').last();
+            names.truncate(cut.map_or(0, |(at, _)| at));
+            names.push_str(MORE_NAMES);
+        }
+        let names = SafeText::single_line(&names, usize::from(row.width));
+        spans.extend(theme.spans(&names, theme.dim));
         write(frame, row, spans, Style::new(), theme);
     }
 

@@ -120,8 +120,8 @@ fn subject_of(state: &State, finding: &Finding) -> Option<LabSubject> {
             .as_ref()
             .map(|agent| agent.path.clone())
             .filter(|path| !path.is_empty())
-            .or_else(|| state.recovery.lab.models())
-            .or_else(|| state.live.proposed_agent.clone()),
+            .or_else(|| state.live.proposed_agent.clone())
+            .or_else(|| state.recovery.lab.models()),
         previewer: words::previewer(state, finding, &document),
         memory: state.recovery.lab.clone(),
         is_main: state.recovery.takes.current == 0 && !state.live.is_on(),

@@ -118,6 +118,37 @@ fn words_of_ones_own_are_written_with_what_they_make_beside_them() {
 }
 
 #[test]
+fn tab_completes_the_last_of_the_files_that_are_named_as_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(at("trip.script.toml"), "").unwrap();
+    let mut lab = lab();
+    press(&mut lab, "G k k k k k k k e ^u");
+    press(&mut lab, &format!("`gpt-5.2, {}` tab", at("tr")));
+    let wishes = press(&mut lab, "enter");
+    let wanted = format!("gpt-5.2, {}", at("trip.script.toml"));
+    assert!(
+        matches!(&wishes[..], [Effect::ReadModels(written)] if *written == wanted),
+        "{wishes:?}"
+    );
+    press(&mut lab, "e ^u `no/such` tab");
+    assert!(screen(&lab, (100, 30)).contains("no matching folder or .toml file"));
+}
+
+#[test]
+fn the_help_of_the_editor_lists_the_names_that_a_template_may_use() {
+    let mut lab = lab();
+    press(&mut lab, "a");
+    assert!(screen(&lab, (80, 24)).contains("F1 lists all"));
+    press(&mut lab, "F1");
+    let shown = screen(&lab, (100, 40));
+    assert!(
+        shown.contains("call_id") && shown.contains("the id of the call"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_model_is_read_before_anybody_is_asked() {
     let mut lab = lab();
     let wishes = press(&mut lab, "G k k k k k k k e ^u `gpt-5.2, o5` enter");
