@@ -1,7 +1,7 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one fixed
 //! defect may show another.
 
-use crate::{Base, InputError, Progress, Recording, check_run};
+use crate::{Base, InputError, Progress, Recording, check_run, check_session};
 use retake_core::actions::{self, ActionError, ActionInput, Defect, Offer, Plan, Safety};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::rules::{CleanCache, Finding, RULES, Run, Severity, mending_rules, of_turn};
@@ -53,6 +53,20 @@ pub struct FixReport {
     /// What was to be applied and could not be: offers that the file has no place for, and safe ones
     /// that their actions refuse.
     pub refused: Vec<FixRefusal>,
+}
+
+/// The warnings that are left. Mending looks only for what can be mended: here all rules look.
+pub fn warnings_left(
+    report: &FixReport,
+    target: Option<Dialect>,
+) -> Result<BTreeMap<&'static str, usize>, InputError> {
+    let mut left = BTreeMap::new();
+    for session in &report.recording.sessions {
+        let findings = check_session(session, target)?.into_iter();
+        let warnings = findings.filter(|it| it.severity == Severity::Warning && !it.is_settled);
+        warnings.for_each(|it| *left.entry(it.rule.id).or_default() += 1);
+    }
+    Ok(left)
 }
 
 /// How many findings there are of each severity and rule.

@@ -81,6 +81,7 @@ pub use files::{FileSource, Input, InputError, is_same_file, open, read_definiti
 pub use fix::chosen::{ChosenError, ChosenFix};
 pub use fix::{
     Applied, FixRefusal, FixRefusalReason, FixReport, FixRun, SafeFixes, Tally, safe_fixes,
+    warnings_left,
 };
 pub use fixture::{FixtureError, RecoveryFixture};
 pub use follower::{FileGrowth, Follower};

@@ -969,6 +969,18 @@ fn a_last_line_that_was_not_written_to_its_end_is_cut_and_its_bytes_are_in_the_b
         assert_eq!((code, &healing["cut"]), (3, &33.into()), "{name}: {out}");
         assert_eq!(healing["healed"], 1, "{name}: {out}");
         assert_eq!(fs::read_to_string(&path).unwrap(), torn);
+        let (_, text, _) = doctor(home.path(), &[]);
+        assert!(
+            text.contains("half-written last line: its agent was ended"),
+            "{text}"
+        );
+        assert!(!text.contains("unreadable:"), "{text}");
+        assert!(text.contains("\n--in-place heals 1 session"), "{text}");
+        assert!(
+            text.lines()
+                .all(|line| !line.starts_with("agent ") || line.len() <= 80),
+            "{text}"
+        );
         let (code, out, _) = run(&["--in-place"]);
         assert_eq!(code, 0, "{name}: {out}");
         assert_eq!(fs::read_to_string(&path).unwrap(), sound, "{name}");

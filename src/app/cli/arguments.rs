@@ -837,7 +837,7 @@ pub struct SplitArguments {
 
 /// The question to `split`: one of these.
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 pub struct SplitWish {
     /// Keep at least the last N items
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -30,6 +30,8 @@ use std::time::Duration;
 const CONTROL: &str = "00-control";
 /// How many of the last lines of an agent's standard error a JSON report holds.
 const LINES: usize = 10;
+/// Most characters of a line of the report that ends with a journal.
+const LINE: usize = 80;
 
 /// Variables that an agent gets where retake's own environment does not have them: name and value.
 type Defaults = &'static [(&'static str, &'static str)];
@@ -622,10 +624,10 @@ fn line(palette: Palette, trial: &TrialReport) -> String {
         _ => palette.error(trial.outcome.words()),
     };
     let mut line = match trial.at {
-        Some(turn) => format!("{word} at turn {turn}{}", after_fault(trial)),
+        Some(turn) => format!(" at turn {turn}{}", after_fault(trial)),
         None => match &trial.why_not_reached {
-            Some(why) => format!("{word} (turn {}): {why}", trial.turn),
-            None => format!("{word} (turn {})", trial.turn),
+            Some(why) => format!(" (turn {}): {why}", trial.turn),
+            None => format!(" (turn {})", trial.turn),
         },
     };
     let is_plain =
@@ -638,7 +640,18 @@ fn line(palette: Palette, trial: &TrialReport) -> String {
     if trial.shows_error() && !trial.stderr.is_empty() {
         line += &format!(": {}", error_line(trial.error.as_deref()));
     }
-    format!("{line}  {}", palette.dim(safe_line(&trial.journal)))
+    if trial.as_usual && trial.outcome != ChaosOutcome::Unnoticed {
+        line += "\n    its first request after it is one that it sends without a fault, too";
+    }
+    if let Some(rule) = trial.refused_by {
+        line += &format!("\n    a provider would refuse its first request after it: {rule}");
+    }
+    let journal = safe_line(&trial.journal);
+    let cells = 2 + trial.outcome.words().len() + line.chars().count() + 2 + journal.len();
+    // A line that is too long for the usual terminal has its journal below it.
+    let is_long = cells > LINE || line.contains('\n');
+    let between = if is_long { "\n    " } else { "  " };
+    format!("{word}{line}{between}{}", palette.dim(journal))
 }
 
 fn after_fault(trial: &TrialReport) -> String {
@@ -657,11 +670,10 @@ fn after_fault(trial: &TrialReport) -> String {
         Some(_) if trial.outcome == ChaosOutcome::Unnoticed => {
             line += &format!(", {after} after it as without a fault");
         }
-        Some(how) => line += &format!(", {}, {after} after it", how.words()),
+        Some(how) => {
+            line += &format!(", {}, {after} after it", how.words());
+        }
         None => {}
-    }
-    if let Some(rule) = trial.refused_by {
-        line += &format!(", but a provider would refuse the first: {rule}");
     }
     line
 }
@@ -724,6 +736,45 @@ fn json(out: &mut dyn Write, results: &Results) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_survival_that_looks_like_the_run_without_a_fault_says_so_within_80_columns() {
+        let trial = |as_usual| TrialReport {
+            fault: &FAULTS[0],
+            turn: "any".to_owned(),
+            number: 1,
+            outcome: ChaosOutcome::Survived,
+            why_not_reached: None,
+            at: Some(1),
+            conversation: None,
+            times: 1,
+            how: Some(Reaction::Answered),
+            as_usual,
+            refused_by: None,
+            requests_after: 2,
+            silent_ms: None,
+            exit: Some(0),
+            error: None,
+            stderr: Vec::new(),
+            expected: "",
+            journal: "01-unknown-tool-near-any-1.jsonl".to_owned(),
+            end: Some(AgentEnd::Exit(Some(0))),
+        };
+        let lines = |as_usual| line(Palette::of_stdout(Color::Never), &trial(as_usual));
+        assert!(
+            lines(true).contains("sends without a fault, too"),
+            "{}",
+            lines(true)
+        );
+        assert!(
+            !lines(false).contains("without a fault, too"),
+            "{}",
+            lines(false)
+        );
+        for line in lines(true).lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
 
     #[test]
     fn the_line_that_names_the_exception_is_found_among_others() {

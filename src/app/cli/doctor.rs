@@ -28,6 +28,8 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+/// Most cells of the table, where columns can be left out.
+const TABLE: usize = 80;
 /// How many obstacles of a session are shown one by one.
 const MOST_SHOWN: usize = 3;
 
@@ -136,6 +138,8 @@ struct Case {
     /// Whether records of it are missing: of a session whose beginning or end nobody can read, nobody can say
     /// that it goes on.
     is_broken: bool,
+    /// Whether its last line was not written to its end: its agent still writes it, or was killed.
+    is_torn: bool,
     /// Why somebody may be at work on it.
     in_use: Option<&'static str>,
     healing: Option<Healing>,
@@ -144,11 +148,13 @@ struct Case {
 impl Case {
     /// Notes what of a recording could not be read.
     fn note_unread(&mut self, recording: &Recording) {
-        use ProblemKind::{BadString, UnknownType};
+        use ProblemKind::{BadString, Torn, UnknownType};
         let unread = recording.problems.iter().map(|problem| &problem.kind);
         let unread = unread.filter(|kind| kind.is_unread());
-        self.unread = unread.clone().map(ProblemKind::to_string).collect();
-        let is_read = |kind| matches!(kind, &UnknownType { .. } | &BadString(_));
+        self.is_torn = unread.clone().any(|kind| *kind == Torn);
+        let others = unread.clone().filter(|kind| **kind != Torn);
+        self.unread = others.map(ProblemKind::to_string).collect();
+        let is_read = |kind| matches!(kind, &UnknownType { .. } | &BadString(_) | &Torn);
         self.is_broken = !unread.clone().all(is_read);
     }
 }
@@ -213,14 +219,13 @@ impl Doctor<'_> {
             sessions: sessions_of(&recording, &obstacles, &resumes, agent)?,
             unread: Vec::new(),
             is_broken: false,
+            is_torn: false,
             in_use: None,
             healing: None,
         };
         case.note_unread(&recording);
-        let mut problems = recording.problems.iter();
-        let is_torn =
-            problems.any(|problem| problem.kind == ProblemKind::Torn) && is_fixed(recording.format);
-        if is_torn || resumes.iter().any(|resume| *resume != Resume::GoesOn) {
+        let is_cut = case.is_torn && is_fixed(recording.format);
+        if is_cut || resumes.iter().any(|resume| *resume != Resume::GoesOn) {
             case.in_use = in_use(path);
             let healing = self.heal(path, recording, &resumes, agent, case.in_use)?;
             let report = healing.report.as_ref().filter(|report| report.is_cut);
@@ -440,6 +445,7 @@ fn unreadable(agent: &'static Agent, path: &Path, error: &InputError) -> Case {
         sessions: Vec::new(),
         unread: reasons.into_iter().collect(),
         is_broken: true,
+        is_torn: false,
         in_use: None,
         healing: None,
     }
@@ -474,6 +480,8 @@ impl Counts {
             let after = written.and_then(|healing| healing.after.get(session.index));
             match after.unwrap_or(&session.resume) {
                 Resume::GoesOn if case.is_broken => self.unreadable += 1,
+                // What its agent appends to half a line is lost with it.
+                Resume::GoesOn if case.is_torn => self.loses += 1,
                 Resume::GoesOn => self.goes_on += 1,
                 Resume::Loses => self.loses += 1,
                 Resume::Refused => self.refused += 1,
@@ -482,7 +490,7 @@ impl Counts {
         self.healed += healing.map_or(0, |healing| healing.healed);
         self.in_use += usize::from(case.in_use.is_some());
         self.unreadable += usize::from(case.sessions.is_empty() && !case.unread.is_empty());
-        self.unread += usize::from(!case.unread.is_empty());
+        self.unread += usize::from(!case.unread.is_empty() || case.is_torn);
     }
 
     fn numbers(&self) -> [usize; 7] {
@@ -543,7 +551,7 @@ impl<'a> Report<'a> {
     }
 
     fn take(&mut self, case: &Case) -> io::Result<()> {
-        if case.sessions.is_empty() && case.unread.is_empty() {
+        if case.sessions.is_empty() && case.unread.is_empty() && !case.is_torn {
             return Ok(());
         }
         self.agents
@@ -562,7 +570,8 @@ impl<'a> Report<'a> {
             let sessions = case.sessions.iter();
             sessions.filter(|session| session.resume != Resume::GoesOn)
         };
-        if sick().next().is_none() && case.unread.is_empty() && case.healing.is_none() {
+        let is_sound = case.unread.is_empty() && !case.is_torn;
+        if sick().next().is_none() && is_sound && case.healing.is_none() {
             return Ok(());
         }
         let (out, palette) = (&mut self.output, self.palette);
@@ -575,6 +584,14 @@ impl<'a> Report<'a> {
                 palette.error("unreadable:"),
                 safe_line(reason)
             )?;
+        }
+        if case.is_torn {
+            let why = match case.in_use {
+                Some(why) => format!("its agent may still write it ({why})"),
+                None => "its agent was ended while it wrote; what it appends is lost".to_owned(),
+            };
+            let words = palette.warning("half-written last line:");
+            writeln!(out, "  {words} {why}")?;
         }
         for session in sick() {
             let name = match case.sessions.len() {
@@ -606,7 +623,8 @@ impl<'a> Report<'a> {
     fn write_lines(&mut self, case: &Case) -> io::Result<()> {
         let (agent, path) = (case.agent, case.path.to_string_lossy());
         let path = &*path;
-        for message in &case.unread {
+        let torn = case.is_torn.then(|| ProblemKind::Torn.to_string());
+        for message in case.unread.iter().chain(&torn) {
             let message = message.as_str();
             let line = JsonLine::Unreadable {
                 agent,
@@ -667,7 +685,7 @@ impl<'a> Report<'a> {
         let heads = [
             "sessions",
             "resumes",
-            "loses history",
+            "loses",
             "rejected",
             healed,
             "in use",
@@ -675,20 +693,35 @@ impl<'a> Report<'a> {
         ];
         let names = self.agents.keys().map(|(title, _)| title.chars().count());
         let width = names.max().unwrap_or(0).max("agent".len());
+        let all: Vec<_> = self.agents.values().map(Counts::numbers).collect();
+        let cells = width + heads.iter().map(|name| name.len() + 2).sum::<usize>();
+        // What is the same for all of them need not be counted where there is no room for it.
+        let is_shown = |column: usize| {
+            let has_any = all.iter().any(|numbers| numbers[column] > 0);
+            column < 2 || cells <= TABLE || has_any
+        };
+        let columns: Vec<usize> = (0..heads.len()).filter(|it| is_shown(*it)).collect();
         let mut head = format!("{:width$}", "agent");
-        heads
-            .iter()
-            .for_each(|name| head.push_str(&format!("  {name}")));
+        let names = columns.iter().map(|column| heads[*column]);
+        names.for_each(|name| head.push_str(&format!("  {name}")));
         writeln!(self.output, "{}", self.palette.bold(head))?;
-        for ((title, _), counts) in &self.agents {
+        for ((title, _), numbers) in self.agents.keys().zip(&all) {
             let mut line = format!("{title:width$}");
-            for (name, number) in heads.iter().zip(counts.numbers()) {
-                line.push_str(&format!("  {number:>0$}", name.len()));
+            for column in &columns {
+                let width = heads[*column].len();
+                line.push_str(&format!("  {:>width$}", numbers[*column]));
             }
             writeln!(self.output, "{line}")?;
         }
-        let has_healed = self.agents.values().any(|counts| counts.healed > 0);
-        if self.arguments.in_place && has_healed {
+        let healed = self.agents.values().map(|counts| counts.healed).sum();
+        if healed > 0 && !self.writes() {
+            let sessions = counted(healed, "session");
+            let words = format!(
+                "--in-place heals {sessions} (each is kept as FILE.bak), --copy-to DIR writes healed copies"
+            );
+            writeln!(self.output, "{}", self.palette.dim(words))?;
+        }
+        if self.arguments.in_place && healed > 0 {
             let words = "what resumes may still have findings: `retake check` also lists what does not stop an agent";
             writeln!(self.output, "{}", self.palette.dim(words))?;
         }

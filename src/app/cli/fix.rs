@@ -10,13 +10,13 @@ use crate::tui::state::pretty::lay_out;
 use retake_core::actions::{ActionError, Safety};
 use retake_core::formats::{CannotWrite, is_fixed};
 use retake_core::rules::Severity;
-use retake_core::session::{HistoryChange, Rope, Session, compare, operations_of};
+use retake_core::session::{Dialect, HistoryChange, Rope, Session, Source, compare, operations_of};
 use retake_live::replace::Backup;
 use retake_live::report::{LinesByPosition, session_names};
 use retake_live::{
     Applied, Base, BaseError, ChosenError, ChosenFix, FixRefusal, FixRefusalReason, FixReport,
     FixRun, InputError, Opened, Recording, SaveError, SpeculativeWrite, WriteError,
-    exit_on_interrupt, is_same_file, save_take, write_take,
+    exit_on_interrupt, is_same_file, save_take, warnings_left, write_take,
 };
 use similar::{DiffTag, group_diff_ops};
 use std::borrow::Cow;
@@ -77,6 +77,9 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     }
     write(arguments, &base, &report, ahead.as_ref())?;
     print_report(&report, arguments);
+    if report.rope.len() <= MOST_CHECKED {
+        print_warnings(&report, inputs.target).map_err(unreadable)?;
+    }
     if let Some(output) = &arguments.output
         && !arguments.writes_to_stdout()
     {
@@ -437,6 +440,8 @@ fn text_of(session: &Session, index: usize) -> io::Result<String> {
 
 // What `fix` says on stderr: what was done, what is left, and why offers could not be carried out.
 
+/// The largest text that is checked once more for warnings, in bytes: to mend a larger one takes no longer than it must.
+const MOST_CHECKED: u64 = 64 << 20;
 /// How many actions and how many refusals are listed one by one.
 const MOST_LINES: usize = 20;
 
@@ -513,6 +518,23 @@ fn left_lines(report: &FixReport) -> Vec<String> {
         _ => format!("{waiting} calls still wait for their outputs"),
     });
     errors.into_iter().chain(waiting).collect()
+}
+
+/// The warnings that stay: nothing is wrong with the result, but `check` lists them.
+fn print_warnings(report: &FixReport, target: Option<Dialect>) -> Result<(), InputError> {
+    let left = warnings_left(report, target)?;
+    let rules = left.iter().map(|(rule, count)| format!("{rule} {count}"));
+    let rules = rules.collect::<Vec<_>>().join(", ");
+    match left.values().sum() {
+        0 => {}
+        1 => print_lines(&[format!(
+            "1 warning stays ({rules}): `retake check` shows it"
+        )]),
+        count => print_lines(&[format!(
+            "{count} warnings stay ({rules}): `retake check` lists them"
+        )]),
+    }
+    Ok(())
 }
 
 fn print_lines(lines: &[String]) {

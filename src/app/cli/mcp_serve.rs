@@ -20,7 +20,7 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 pub use tools::markdown_table;
-use tools::{Access, ParameterKind, ServedCommand, TOOLS};
+use tools::{Access, ParameterKind, ServedCommand, TOOLS, in_parameters};
 use watch::Operator;
 
 /// The size of an answer that does not say which, and the largest, in tokens.
@@ -275,7 +275,7 @@ impl McpTools for RecordingTools {
             false => shareable(text),
         };
         let mark = &self.mark;
-        let mut recorded = clean(&page.text) + &clean(&page.complaints);
+        let mut recorded = clean(&page.text) + &clean(&in_parameters(&page.complaints));
         if !recorded.ends_with('\n') {
             recorded.push('\n');
         }

@@ -17,6 +17,21 @@ use std::path::Path;
 
 /// Answers for each session of a recording.
 pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
+    let SplitWish {
+        keep,
+        keep_turns,
+        at,
+        against,
+    } = &arguments.wish;
+    if keep.or(*keep_turns).or(*at).is_none() && against.is_none() {
+        let path = name_of(&arguments.path);
+        let message = "split: what is to be kept is not given";
+        let hint = format!(
+            "`retake split {path} --keep 20` finds the cut that keeps at least the last 20 items and splits no pair; \
+             --keep-turns N counts turns, --at ITEM and --against AFTER check a given cut"
+        );
+        return Err(Failure::with_hint(message, hint));
+    }
     let inputs = inputs_of(&ReadingArguments {
         read_as: arguments.read_as.clone(),
         ..ReadingArguments::default()

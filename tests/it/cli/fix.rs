@@ -29,6 +29,30 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn the_warnings_that_stay_are_counted_by_rule() {
+    let failed = MISPLACED.replace(
+        r#"{"role": "user", "content": "thanks"}"#,
+        r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "b", "type": "function", "function": {"name": "f", "arguments": "{\"x\": 1, \"x\": 2}"}}]},
+  {"role": "tool", "tool_call_id": "b", "content": "Error: no such file"}"#,
+    );
+    let here = folder(&[("run.json", &failed)]);
+    let (code, _, err) = told(here.path(), &["fix", "run.json", "-o", "fixed.json"]);
+    assert_eq!(code, 0, "{err}");
+    let (_, found, _) = told(here.path(), &["check", "fixed.json", "--format", "json"]);
+    let warnings = found.matches(r#""severity":"warning""#).count();
+    let rules = [
+        format!("{warnings} warnings stay ("),
+        "1 warning stays (".to_owned(),
+    ];
+    assert!(warnings > 0, "{found}");
+    assert!(
+        err.contains(&rules[usize::from(warnings == 1)]),
+        "{err}{found}"
+    );
+    assert!(err.contains("duplicate-argument-key 1"), "{err}");
+}
+
+#[test]
 fn the_copy_goes_to_standard_output_or_a_file_and_the_recording_stays() {
     let here = folder(&[("run.json", MISPLACED)]);
     let path = here.path();

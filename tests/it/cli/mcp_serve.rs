@@ -192,6 +192,33 @@ fn an_unknown_action_is_answered_with_the_names_of_those_that_there_are() {
 }
 
 #[test]
+fn what_a_command_says_names_the_parameters_of_the_tool_and_no_options_of_a_command_line() {
+    let folder = folder();
+    let allowed = ["--root", "runs", "--allow-write", "mended"];
+    let mut client = Client::start(folder.path(), &allowed);
+    let copy = json!({"path": "runs/run.json", "output": "fixed.json"});
+    client.call("apply_fix", copy.clone()).unwrap();
+    let refused = client.call("apply_fix", copy).unwrap_err();
+    assert!(recorded(&refused).contains("already exists"), "{refused}");
+    assert!(!recorded(&refused).contains("--"), "{refused}");
+    let edit = json!({"path": "runs/run.json", "action": "edit"});
+    let refused = client.call("propose_fix", edit).unwrap_err();
+    assert!(!recorded(&refused).contains("--"), "{refused}");
+    let offered = client.call("propose_fix", json!({"path": "runs/run.json"}));
+    let offered = offered.unwrap();
+    assert!(
+        recorded(&offered).contains("`unsafe` applies fixes"),
+        "{offered}"
+    );
+    let item = json!({"path": "runs/run.json", "item": "four"});
+    let refused = client.call("propose_fix", item).unwrap_err();
+    assert!(
+        refused.contains("`item` is a string, and must be an integer from 1"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_request_is_checked_before_it_is_sent() {
     let folder = folder();
     let mut client = Client::start(folder.path(), &[]);
@@ -351,7 +378,7 @@ fn an_argument_never_becomes_an_option() {
     assert_eq!(listed, 2, "a backup was written");
     for (arguments, why) in [
         (json!({"pth": "x"}), "did you mean `path`?"),
-        (json!({"path": 7}), "`path` has the wrong type"),
+        (json!({"path": 7}), "`path` is 7, and must be a string"),
         (json!({}), "`path` is missing"),
     ] {
         let refused = client.call("find_defects", arguments).unwrap_err();

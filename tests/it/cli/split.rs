@@ -44,6 +44,17 @@ fn answer(folder: &Path, arguments: &[&str]) -> (i32, Value) {
 }
 
 #[test]
+fn without_a_wish_it_says_what_can_be_wished_for_with_an_example() {
+    let here = folder(&[("run.json", &json!(history()).to_string())]);
+    let (code, out, err) = told(here.path(), &["split", "run.json"]);
+    assert_eq!((code, &*out), (2, ""), "{err}");
+    assert!(err.contains("`retake split run.json --keep 20`"), "{err}");
+    for option in ["--keep-turns", "--at", "--against"] {
+        assert!(err.contains(option), "{option}: {err}");
+    }
+}
+
+#[test]
 fn the_cut_goes_back_to_where_nothing_is_split_and_says_why() {
     let here = folder(&[("run.json", &json!(history()).to_string())]);
     let (code, cut) = answer(here.path(), &["run.json", "--keep", "2"]);

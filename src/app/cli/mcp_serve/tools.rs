@@ -430,6 +430,58 @@ const BREAK: Parameter = optional(
 const DO: &str = "`step`, `continue`, `release`, `approve`, `reject TEXT`, `output TEXT`, `error TEXT`, `run-again`, \
     `say TEXT`, `turns N`, `abort`, or an action that the fault offers, with its words: `inject-error nearest`.";
 
+impl ParameterKind {
+    /// What a value of it has to be.
+    fn wanted(self) -> &'static str {
+        match self {
+            Path | NewFile | OwnFile | Runnable | Text => "a string",
+            Input => "an object, an array or a string",
+            Number => "an integer from 1",
+            Page => "an integer from 0",
+            Switch => "true or false",
+        }
+    }
+}
+
+fn given(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(_) => "a string".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+/// What a command says on stderr, for a client that has parameters in place of its options. A hint at an option that no
+/// tool has goes.
+pub(super) fn in_parameters(complaints: &str) -> String {
+    let is_of_option = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+    let mut lines = String::new();
+    for line in complaints.split_inclusive('\n') {
+        let (mut written, mut rest, mut is_useful) = (String::new(), line, true);
+        while let Some(at) = rest.find("--") {
+            let word = &rest[at..];
+            let end = word.find(|letter| !is_of_option(letter));
+            let (option, after) = word.split_at(end.unwrap_or(word.len()));
+            let mut parameters = TOOLS.iter().flat_map(|tool| tool.parameters);
+            let known = parameters.find(|parameter| parameter.option == option);
+            written.push_str(&rest[..at]);
+            match known {
+                Some(parameter) => written.push_str(&format!("`{}`", parameter.name)),
+                None => written.push_str(option),
+            }
+            is_useful &= known.is_some() || option == "--";
+            rest = after;
+        }
+        if is_useful || !line.trim_start().starts_with("hint:") {
+            lines.push_str(&written);
+            lines.push_str(rest);
+        }
+    }
+    lines
+}
+
 impl ServedCommand {
     pub(super) fn all_parameters(&self) -> impl Iterator<Item = &Parameter> {
         self.parameters.iter().chain(&PAGING)
@@ -471,7 +523,7 @@ impl ServedCommand {
         self.refuse_unknown(arguments)?;
         let mut words: Vec<OsString> = self.command.iter().map(OsString::from).collect();
         let mut operands = Vec::new();
-        for parameter in self.parameters {
+        for parameter in self.all_parameters() {
             let Some(value) = arguments
                 .get(parameter.name)
                 .filter(|value| !value.is_null())
@@ -481,10 +533,18 @@ impl ServedCommand {
                     false => continue,
                 }
             };
-            let is_wrong = || format!("{}: `{}` has the wrong type", self.name, parameter.name);
+            let is_wrong = || {
+                let (wanted, given) = (parameter.kind.wanted(), given(value));
+                let name = parameter.name;
+                format!("{}: `{name}` is {given}, and must be {wanted}", self.name)
+            };
             let text = || value.as_str().ok_or_else(is_wrong);
             let word = match parameter.kind {
-                Input | Page => continue,
+                Input => continue,
+                Page => match value.as_u64() {
+                    Some(_) => continue,
+                    None => return Err(is_wrong()),
+                },
                 Switch => match value.as_bool().ok_or_else(is_wrong)? {
                     true => {
                         words.push(parameter.option.into());

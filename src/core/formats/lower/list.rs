@@ -159,6 +159,27 @@ impl<'a> Elements<'a> {
         Ok(String::from_utf8_lossy(indent).into_owned())
     }
 
+    /// New elements laid out as one beside them: over several lines where that is.
+    fn like_neighbour(&self, span: Span, texts: &[String]) -> Result<Vec<String>, CannotWrite> {
+        let neighbour = self.source.read(span.head(LOOK))?;
+        let inside = neighbour.iter().position(|byte| *byte == b'\n');
+        let inside = inside.map_or(&[][..], |line_end| &neighbour[line_end + 1..]);
+        let blank = inside
+            .iter()
+            .take_while(|byte| matches!(byte, b' ' | b'\t'));
+        let inside = String::from_utf8_lossy(&inside[..blank.count()]).into_owned();
+        let indent = self.indent(span)?;
+        let step = indent.rsplit_once('\n').and_then(|(_, outside)| {
+            let step = inside.strip_prefix(outside)?;
+            (!step.is_empty()).then_some(step)
+        });
+        let Some(step) = step else {
+            return Ok(texts.to_vec());
+        };
+        let texts = texts.iter();
+        Ok(texts.map(|text| laid_out(text, &indent, step)).collect())
+    }
+
     fn put_front(
         &self,
         texts: &[String],
@@ -169,6 +190,7 @@ impl<'a> Elements<'a> {
             return Err(CannotWrite::EmptyList);
         };
         let indent = self.indent(span)?;
+        let texts = self.like_neighbour(span, texts)?;
         let mut text = texts.join(&format!(",{indent}"));
         if !stands_alone {
             text += &format!(",{indent}");
@@ -186,9 +208,12 @@ impl<'a> Elements<'a> {
         let (Some(span), false) = (self.span(index), texts.is_empty()) else {
             return Ok(());
         };
-        let separator = match self.separator(index)? {
-            Separator::LineEnd => self.line_end(span)?.to_owned(),
-            Separator::Comma => format!(",{}", self.indent(span)?),
+        let (separator, texts) = match self.separator(index)? {
+            Separator::LineEnd => (self.line_end(span)?.to_owned(), texts.to_vec()),
+            Separator::Comma => {
+                let separator = format!(",{}", self.indent(span)?);
+                (separator, self.like_neighbour(span, texts)?)
+            }
         };
         let text = texts
             .iter()
@@ -211,10 +236,12 @@ impl<'a> Elements<'a> {
         let at = Span::new(from.start, to.end);
         let is_comma = self.separator(first)? == Separator::Comma;
         if !put.is_empty() {
-            let separator = if is_comma {
-                format!(",{}", self.indent(from)?)
-            } else {
-                self.line_end(from)?.to_owned()
+            let (separator, put) = match is_comma {
+                true => {
+                    let separator = format!(",{}", self.indent(from)?);
+                    (separator, self.like_neighbour(from, put)?)
+                }
+                false => (self.line_end(from)?.to_owned(), put.to_vec()),
             };
             out.push(Splice::new(at, put.join(&separator).into_bytes()));
             return Ok(());
@@ -259,6 +286,51 @@ impl<'a> Elements<'a> {
             at.end + blank as u64,
         ))
     }
+}
+
+/// JSON over several lines: each begins with `indent`, which begins with a line end, and with a `step` for each
+/// level.
+fn laid_out(text: &str, indent: &str, step: &str) -> String {
+    let line = |depth: usize| format!("{indent}{}", step.repeat(depth));
+    let mut out = String::new();
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if in_string {
+            out.push(letter);
+            in_string = is_escaped || letter != '"';
+            is_escaped = !is_escaped && letter == '\\';
+            continue;
+        }
+        match letter {
+            '{' | '[' => {
+                out.push(letter);
+                while letters.next_if(char::is_ascii_whitespace).is_some() {}
+                if !matches!(letters.peek(), Some('}' | ']')) {
+                    depth += 1;
+                    out.push_str(&line(depth));
+                } else if let Some(end) = letters.next() {
+                    out.push(end);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                out.push_str(&line(depth));
+                out.push(letter);
+            }
+            ',' => {
+                out.push(letter);
+                out.push_str(&line(depth));
+            }
+            ':' => out.push_str(": "),
+            letter if letter.is_ascii_whitespace() => {}
+            letter => {
+                out.push(letter);
+                in_string = letter == '"';
+            }
+        }
+    }
+    out
 }
 
 pub(super) fn insertion(at: u64, text: String) -> Splice {

@@ -27,7 +27,7 @@ fn edited(text: &str, edits: &[Edit]) -> String {
     };
     let text = String::from_utf8(rope.read(all).unwrap()).unwrap();
     for line in text.lines() {
-        if text.starts_with('[') || text.starts_with("{\n") {
+        if text.starts_with('[') || text.starts_with("{\n") || text.starts_with("{\r\n") {
             break;
         }
         serde_json::from_str::<serde_json::Value>(line)
@@ -96,6 +96,32 @@ fn arrays_keep_their_commas_and_their_indentation() {
         edited(text, &[Edit::Drop { item: 0 }]),
         "[\n  {\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"}\n]\n"
     );
+}
+
+#[test]
+fn a_moved_output_and_a_new_one_are_indented_as_their_neighbours() {
+    let text = serde_json::json!({"model": "m", "messages": [
+        {"role": "user", "content": "hi, {\"you\": [1]}"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"x\": [1, {}]}"}},
+            {"id": "b", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+        ]},
+        {"role": "user", "content": "well?"},
+        {"role": "tool", "tool_call_id": "a", "content": "o\"k, [1]"},
+    ]});
+    let text = serde_json::to_string_pretty(&text).unwrap();
+    let moved = edited(&text, &[Edit::Move { output: 4, call: 1 }, answer(2, "no")]);
+    let value: serde_json::Value = serde_json::from_str(&moved).unwrap();
+    assert_eq!(value["messages"].as_array().unwrap().len(), 5);
+    assert_eq!(moved, serde_json::to_string_pretty(&value).unwrap());
+    for line_end in ["\r\n", "\n\t"] {
+        let text = text.replace("\n", line_end);
+        let moved = edited(&text, &[Edit::Move { output: 4, call: 1 }]);
+        assert_eq!(
+            moved.matches(line_end).count(),
+            text.matches(line_end).count()
+        );
+    }
 }
 
 const CHAT: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"so","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"1"},{"role":"user","content":"and?"}],"tools":[]}"#;

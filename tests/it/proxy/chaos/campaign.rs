@@ -290,7 +290,7 @@ fn the_report_for_people_is_a_table_with_what_ended_the_agent_below_each_fault()
         "fault                survived  killed  hung  unnoticed  not reached\n",
         "unknown-tool-near           ·       1     ·          ·            ·\n  killed at turn 1, ends with code 1: ModelBehaviorError: Tool ",
         "  expected: tells the model which tools there are, and goes on\n",
-        "  not reached (turn 1): it does not fit turn 1: the reply does not end the run  02-empty-final-output-1-1.jsonl\n",
+        "  not reached (turn 1): it does not fit turn 1: the reply does not end the run\n    02-empty-final-output-1-1.jsonl\n",
         "\n3 trials: 0 survived, 2 killed, 0 hung, 0 unnoticed, 1 not reached\n",
     ] {
         assert!(text.contains(words), "{words}\nis not in\n{text}");
