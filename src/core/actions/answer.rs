@@ -2,7 +2,7 @@
 //! closing have in common.
 
 use super::belonging::open_partner;
-use super::evidence::{ordinal, quote};
+use super::evidence::{named, quote};
 use super::plan::{ActionContext, ActionError, Plan, Result};
 use super::sanitise_name::spell_answered;
 use crate::session::{Edit, Family, Flags, Kind, PairStatus, Patch};
@@ -37,8 +37,8 @@ pub(crate) fn put(
         PairStatus::Paired(output) => replace(scene, output, &text, is_error, planned)?,
         PairStatus::Severed(output) => {
             return Err(ActionError::WouldBreak(format!(
-                "its output comes after a compaction, at item {}",
-                ordinal(output)
+                "{}, which answers it, comes after a compaction",
+                named(scene, output)
             )));
         }
         PairStatus::Orphan | PairStatus::Pending | PairStatus::Alone | PairStatus::Duplicate(_) => {
@@ -76,8 +76,8 @@ pub(crate) fn spare_lost_output(scene: &ActionContext<'_>, call: u32) -> Result<
     }
     match open_partner(scene, call)? {
         Some(output) => Err(ActionError::WouldBreak(format!(
-            "item {}, an output without an id, is probably its own: give that the id first",
-            ordinal(output)
+            "{}, which has no id, is probably its own: give that the id first",
+            named(scene, output)
         ))),
         None => Ok(()),
     }
@@ -106,11 +106,7 @@ pub(crate) fn replace(
     if says_so || !patches.iter().any(changes) {
         return Err(ActionError::NothingToDo);
     }
-    planned.note(format!(
-        "the output at item {} said: {}",
-        ordinal(output),
-        quote(&before)
-    ));
+    planned.note(format!("{} said: {}", named(scene, output), quote(&before)));
     planned.edits.push(Edit::rewrite(output, patches));
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! whose next item that is no reasoning was dropped. Anthropic wants the thinking of a reply as it was, so a
 //! call leaves such a reply only when all of it does.
 
-use super::evidence::ordinal;
+use super::evidence::named;
 use super::plan::{ActionContext, ActionError, Plan, Result};
 use crate::session::{Edit, Item, Kind, PairStatus, Turn, index_number};
 use std::collections::BTreeSet;
@@ -30,10 +30,10 @@ pub(crate) fn drop_all(scene: &ActionContext<'_>, items: &[u32]) -> Result<Plan>
     }
     let mut planned = Plan::default();
     let more = going.iter().filter(|index| !items.contains(index));
-    let reasoning = more.map(|index| ordinal(*index)).collect::<Vec<_>>();
+    let reasoning = more.map(|index| named(scene, *index)).collect::<Vec<_>>();
     if !reasoning.is_empty() {
         planned.note(format!(
-            "the reasoning that led to it goes as well: item {}",
+            "{} led to it and goes as well",
             reasoning.join(", ")
         ));
     }

@@ -2,7 +2,7 @@
 
 use super::answer::{ends_on_outputs, put, spare_lost_output};
 use super::evidence;
-use super::evidence::ordinal;
+use super::evidence::named;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Edit, MessageRole, Speaker, Turn};
 
@@ -81,9 +81,8 @@ pub(crate) fn answer_what_is_open(
         put(scene, call, text, true, planned)?;
         if own == MAY_HAVE_RUN {
             planned.note(format!(
-                "{} (item {}) may have run; its result is not known",
-                scene.tool(call),
-                ordinal(call)
+                "{} may have run; its result is not known",
+                named(scene, call)
             ));
         }
     }
@@ -136,7 +135,7 @@ mod tests {
         assert_eq!(answers(&planned), [(1, MAY_HAVE_RUN)]);
         assert_eq!(
             planned.notes,
-            ["pay (item 2) may have run; its result is not known"]
+            ["the pay call of turn 2 may have run; its result is not known"]
         );
         assert_eq!(
             fixture.act(0, "close-turn", &ActionInput::default()),
@@ -153,7 +152,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             refusal.to_string(),
-            "item 4, an output without an id, is probably its own: give that the id first"
+            "the output of turn 2 (item 4), which has no id, is probably its own: give that the id first"
         );
         assert!(
             fixture

@@ -1,7 +1,7 @@
 //! drop-item: an item leaves the history, unless something else needs it.
 
 use super::belonging::{drop_all, follower};
-use super::evidence::ordinal;
+use super::evidence::named;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Kind, PairStatus};
 
@@ -19,21 +19,21 @@ fn needed_by(scene: &ActionContext<'_>) -> Result<Option<String>> {
     Ok(match (item.kind, standing) {
         (Kind::Call | Kind::HostedCall | Kind::ApprovalRequest, PairStatus::Paired(output)) => {
             Some(format!(
-                "its answer at item {} would answer nothing: drop the pair",
-                ordinal(output)
+                "{} would answer nothing: drop the pair",
+                named(scene, output)
             ))
         }
         (
             Kind::Call | Kind::ApprovalRequest | Kind::Output | Kind::ApprovalResponse,
             PairStatus::Severed(partner),
         ) => Some(format!(
-            "its partner at item {} is on the other side of a compaction: drop the pair",
-            ordinal(partner)
+            "{} is on the other side of a compaction: drop the pair",
+            named(scene, partner)
         )),
         (Kind::Output | Kind::HostedOutput | Kind::ApprovalResponse, PairStatus::Paired(call)) => {
             Some(format!(
-                "item {}, which it answers, would be left without an answer: drop the pair",
-                ordinal(call)
+                "{}, which it answers, would be left without an answer: drop the pair",
+                named(scene, call)
             ))
         }
         // Thinking without a valid signature is refused, whatever follows from it.
@@ -79,8 +79,8 @@ fn led_to(scene: &ActionContext<'_>) -> Result<Option<String>> {
     let next = follower(&scene.session().items, turn, scene.item);
     Ok(next.map(|next| {
         format!(
-            "item {} follows from it, and providers want both or none",
-            ordinal(next)
+            "{} follows from it, and providers want both or none",
+            named(scene, next)
         )
     }))
 }
@@ -115,14 +115,17 @@ mod tests {
     fn a_half_of_a_pair_and_reasoning_with_its_follower_stay() {
         let fixture = fixture(&history(&[USER, REASONING, CALL, OUT, OUT, USER]));
         let refusals = [
-            (1, "item 3 follows from it, and providers want both or none"),
+            (
+                1,
+                "the f call of turn 2 follows from it, and providers want both or none",
+            ),
             (
                 2,
-                "its answer at item 4 would answer nothing: drop the pair",
+                "the output of f in turn 2 (item 4) would answer nothing: drop the pair",
             ),
             (
                 3,
-                "item 3, which it answers, would be left without an answer: drop the pair",
+                "the f call of turn 2, which it answers, would be left without an answer: drop the pair",
             ),
         ];
         for (item, reason) in refusals {
@@ -145,7 +148,7 @@ mod tests {
         assert_eq!(dropped(&planned), [1, 2]);
         assert_eq!(
             planned.notes,
-            ["the reasoning that led to it goes as well: item 2"]
+            ["the reasoning of turn 2 led to it and goes as well"]
         );
         let lost = fixture(&history(&[USER, REASONING, USER]));
         let planned = lost

@@ -1,6 +1,6 @@
 //! edit: the operator writes the item anew, as JSON of the same kind.
 
-use super::evidence::ordinal;
+use super::evidence::named;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::json::{skip_whitespace, string_end};
 use crate::session::{Edit, Family, Item, Kind, PairStatus, Patch, operations};
@@ -211,10 +211,10 @@ fn same_call_id(
         return Ok(());
     };
     let is_kept = |key: &str, old: &str| new.get(key).and_then(Value::as_str) == Some(old);
-    let partner = ordinal(partner);
+    let partner = named(scene, partner);
     if item.family == Family::Legacy && !is_kept("name", scene.session().name(item)) {
         return Err(ActionError::WouldBreak(format!(
-            "its name joins it with item {partner}: old Chat has no ids"
+            "its name joins it with {partner}: old Chat has no ids"
         )));
     }
     if item.call_id.is_none() {
@@ -225,7 +225,7 @@ fn same_call_id(
         return Ok(());
     }
     Err(ActionError::WouldBreak(format!(
-        "its id joins it with item {partner}: take a new id for both"
+        "its id joins it with {partner}: take a new id for both"
     )))
 }
 
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(refusal(OUT), "its type stays as it is");
         assert_eq!(
             refusal(&CALL.replace(r#""c""#, r#""d""#)),
-            "its id joins it with item 3: take a new id for both"
+            "its id joins it with the output of f in turn 2: take a new id for both"
         );
         assert!(refusal("{").starts_with("invalid JSON"));
         assert!(refusal("[]").starts_with("the item is of another type"));

@@ -286,6 +286,42 @@ pub fn quote(text: &str) -> String {
     }
 }
 
+/// What an item is called in a sentence: `the Bash call of turn 3`; with its number where that names several.
+pub(crate) fn named(scene: &ActionContext<'_>, index: u32) -> String {
+    let Ok(item) = scene.at(index) else {
+        return format!("item {}", ordinal(index));
+    };
+    let (turn, tool) = (item.turn + 1, scene.tool(index));
+    let has_name = tool != item.kind.word();
+    let mut name = match item.kind {
+        kind if !has_name => format!("the {} of turn {turn}", kind.word()),
+        Kind::Call | Kind::HostedCall | Kind::ApprovalRequest => {
+            format!("the {tool} call of turn {turn}")
+        }
+        Kind::Output | Kind::HostedOutput => format!("the output of {tool} in turn {turn}"),
+        kind => format!("the {} of turn {turn}", kind.word()),
+    };
+    let turn = scene
+        .turn(index)
+        .map_or(index..index, |turn| turn.first..turn.end);
+    let is_alike = |other: &u32| {
+        let is_same_kind = scene.at(*other).is_ok_and(|other| other.kind == item.kind);
+        *other != index && is_same_kind && scene.tool(*other) == tool
+    };
+    // In a long turn what is alike is not looked for: there is.
+    let is_call = !matches!(item.kind, Kind::Reasoning | Kind::User | Kind::Assistant);
+    if turn.len() > LONG_TURN
+        || (is_call && !has_name)
+        || turn.clone().any(|other| is_alike(&other))
+    {
+        name.push_str(&format!(" (item {})", ordinal(index)));
+    }
+    name
+}
+
+/// Items of a turn in which one is always called by its number, too.
+const LONG_TURN: usize = 256;
+
 /// The number by which the screen and reports call an item.
 pub fn ordinal(index: u32) -> String {
     (u64::from(index) + 1).to_string()

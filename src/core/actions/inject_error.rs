@@ -1,7 +1,7 @@
 //! inject-error: the call is answered with an error that the model can read.
 
 use super::answer::{answer, ends_on_outputs};
-use super::evidence::{ordinal, render};
+use super::evidence::{named, render};
 use super::plan::{ActionContext, ActionInput, Defect, Plan, Result};
 use crate::repair::certain;
 use crate::session::{Edit, Family, Kind};
@@ -27,8 +27,8 @@ pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Resul
         for other in faulty_calls(scene, call)? {
             if scene.awaits_approval(other) {
                 planned.note(format!(
-                    "the call at item {} awaits an approval and is left alone",
-                    ordinal(other)
+                    "{} awaits an approval and is left alone",
+                    named(scene, other)
                 ));
             } else {
                 tell(scene, other, choice, &mut planned)?;
@@ -114,8 +114,8 @@ fn keep_replayable(scene: &ActionContext<'_>, call: u32, planned: &mut Plan) -> 
         ),
     };
     planned.note(format!(
-        "the provider takes only an object as arguments: those at item {} become {what}",
-        ordinal(call)
+        "the provider takes only an object as arguments: those of {} become {what}",
+        named(scene, call)
     ));
     let patch = replace_arguments(item, &scene.bytes(call)?, &json)?;
     planned.edits.push(Edit::rewrite(call, vec![patch]));
@@ -173,7 +173,7 @@ mod tests {
         );
         assert_eq!(
             planned.notes,
-            ["the output at item 3 said: Tool serch not found."]
+            ["the output of serch in turn 2 said: Tool serch not found."]
         );
         assert!(!planned.asks_model);
     }

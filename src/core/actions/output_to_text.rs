@@ -1,7 +1,7 @@
 //! output-to-text: an output that answers nothing becomes plain text, so that the model keeps what it knew.
 
 use super::answer::can_be_answered;
-use super::evidence::ordinal;
+use super::evidence::named;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, index_number};
 use crate::wire::OutputPlacement;
@@ -18,8 +18,8 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
     match scene.standing(scene.item) {
         PairStatus::Paired(call) => {
             return Err(ActionError::WouldBreak(format!(
-                "its call at item {} would be left without output",
-                ordinal(call)
+                "{} would be left without output",
+                named(scene, call)
             )));
         }
         PairStatus::Duplicate(_) => {
@@ -80,8 +80,8 @@ fn keep_call_whole(
     can_be_answered(scene, call)?;
     let item = scene.item()?;
     planned.note(format!(
-        "its call at item {}, before the compaction, gets the same output",
-        ordinal(call)
+        "{}, before the compaction, gets the same output",
+        named(scene, call)
     ));
     planned.edits.push(Edit::Answer {
         call,

@@ -3,7 +3,7 @@
 //! The new id is made from the old one and the number of the item: the same recording always gets the same id.
 
 use super::belonging::open_partner;
-use super::evidence::ordinal;
+use super::evidence::{named, ordinal};
 use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{CallId, Edit, Family, Item, Kind, PairStatus};
 use crate::wire::write::set_call_id;
@@ -66,8 +66,8 @@ fn join(scene: &ActionContext<'_>, partner: u32) -> Result<Plan> {
     let mut planned = Plan::default();
     give(scene, scene.item, &id, &mut planned)?;
     planned.note(format!(
-        "it takes the id of item {}, which is open and takes its place",
-        ordinal(partner)
+        "it takes the id of {}, which is open and takes its place",
+        named(scene, partner)
     ));
     Ok(planned)
 }

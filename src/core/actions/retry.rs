@@ -1,6 +1,6 @@
 //! retry: request this reply again, plain or with feedback.
 
-use super::evidence::{is_unreadable, ordinal, render};
+use super::evidence::{is_unreadable, named, ordinal, render};
 use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
 use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, Turn};
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Resul
     let ran = tools_that_ran(scene, turn);
     if !ran.is_empty() && !choice.confirmed {
         return Err(ActionError::NeedsConfirmation(format!(
-            "these tools ran already: {}; they may run again",
+            "these calls ran already: {}; they may run again",
             ran.join(", ")
         )));
     }
@@ -30,7 +30,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Resul
     planned.asks_model = true;
     drop_early_outputs(scene, turn, &mut planned)?;
     if !ran.is_empty() {
-        planned.note(format!("these tools ran already: {}", ran.join(", ")));
+        planned.note(format!("these calls ran already: {}", ran.join(", ")));
     }
     warn(scene, turn, &lost, &mut planned);
     if choice.words.is_some_and(|words| !words.trim().is_empty()) {
@@ -69,9 +69,8 @@ fn spare_approvals(scene: &ActionContext<'_>, turn: Turn) -> Result<()> {
     match last.filter(|waiting| *waiting >= turn.first) {
         None => Ok(()),
         Some(waiting) => Err(ActionError::WouldBreak(format!(
-            "it would cut the call of {} at item {}, which awaits an approval",
-            scene.tool(waiting),
-            ordinal(waiting)
+            "it would cut {}, which awaits an approval",
+            named(scene, waiting)
         ))),
     }
 }
@@ -131,12 +130,12 @@ fn drop_early_outputs(scene: &ActionContext<'_>, turn: Turn, planned: &mut Plan)
         }
         if scene.at(item)?.kind != Kind::Output {
             return Err(ActionError::WouldBreak(format!(
-                "item {} would be left without item {}, which it needs: retry the turn of item {0}",
-                ordinal(item),
-                ordinal(other)
+                "{} would be left without {}, which it needs: retry that turn",
+                named(scene, item),
+                named(scene, other)
             )));
         }
-        planned.note(format!("the output at item {} leaves, too", ordinal(item)));
+        planned.note(format!("{} leaves, too", named(scene, item)));
         planned.edits.push(Edit::Drop { item });
     }
     Ok(())
@@ -148,7 +147,7 @@ fn calls_of<'s>(scene: &'s ActionContext<'_>, turn: Turn) -> impl Iterator<Item 
 }
 
 fn call_summary(scene: &ActionContext<'_>, call: u32) -> String {
-    format!("{} (item {})", scene.tool(call), ordinal(call))
+    named(scene, call)
 }
 
 /// What the operator should know: calls whose tools may have run although no output was recorded, and what
@@ -217,7 +216,7 @@ mod tests {
         assert!(
             refusal
                 .to_string()
-                .starts_with("no output was recorded of pay (item 2)"),
+                .starts_with("no output was recorded of the pay call of turn 2"),
             "{refusal}"
         );
         let confirmed = ActionInput {
@@ -240,7 +239,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             refusal.to_string(),
-            "these tools ran already: pay (item 2); they may run again"
+            "these calls ran already: the pay call of turn 2; they may run again"
         );
         assert!(refusal.is_question());
         let confirmed = ActionInput {
@@ -253,7 +252,7 @@ mod tests {
         assert_eq!(
             planned.notes,
             [
-                "these tools ran already: pay (item 2)",
+                "these calls ran already: the pay call of turn 2",
                 "what came later leaves the take: items from 4 on"
             ]
         );
