@@ -309,15 +309,9 @@ impl FindingReport {
             pointer: finding.pointer.clone(),
             cause: finding.cause.map(OrphanCause::words),
             class: finding.get("class").and_then(ErrorClass::of_words),
-            offers: done(&finding.offers),
+            offers: finding.offers.clone(),
         })
     }
-}
-
-/// The offers without that to wait, which is nothing to be done.
-fn done(offers: &[Offer]) -> Vec<Offer> {
-    let offers = offers.iter().filter(|offer| offer.action != "wait");
-    offers.copied().collect()
 }
 
 #[cfg(test)]

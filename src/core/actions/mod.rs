@@ -36,7 +36,6 @@ mod session_index;
 mod supply_output;
 mod take_suggestion;
 mod values;
-mod wait;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Action {
@@ -209,12 +208,6 @@ pub const ACTIONS: &[Action] = &[
         title: "raise the limit",
         what: "ask again with more room for the reply",
         plan: raise_limit::plan,
-    },
-    Action {
-        id: "wait",
-        title: "wait",
-        what: "leave it as it is: somebody else decides",
-        plan: wait::plan,
     },
 ];
 

@@ -60,13 +60,16 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
     RULES.iter().chain(HINTS).copied()
 }
 
-/// The rules whose findings `fix` may mend or that leave a history broken: errors, and
-/// whatever offers something safe.
+/// The rules whose findings `fix` may mend or that leave a history broken: errors, calls that wait, and whatever
+/// offers something safe.
 pub fn mending_rules() -> Vec<&'static Rule> {
     let offers_safe = |rule: &&Rule| rule.offers.iter().any(|offer| offer.safety == Safety::Safe);
     let rules = RULES.iter().copied();
     rules
-        .filter(|rule| rule.severity == Severity::Error || offers_safe(rule))
+        .filter(|rule| {
+            let is_open = rule.id == super::pending_call::RULE.id;
+            rule.severity == Severity::Error || is_open || offers_safe(rule)
+        })
         .collect()
 }
 

@@ -26,11 +26,7 @@ pub(crate) static RULE: Rule = Rule {
             may have run, which is a warning, and it is not run again without your word. Other recordings do not \
             say; there, too, it may have run.",
     },
-    offers: &[
-        Offer::safe("wait"),
-        Offer::manual("supply-output"),
-        Offer::unsafe_("close-turn"),
-    ],
+    offers: &[Offer::manual("supply-output"), Offer::unsafe_("close-turn")],
     scope: Scope::Session(check),
 };
 
@@ -47,8 +43,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
                     .as_bad_as(Severity::Warning)
                     .fact("tool", pairs::tool(session, index))
                     .fact("started", STARTED)
-                    .because(Some(OrphanCause::BrokenOff))
-                    .offering(|offer| offer.action != "wait"),
+                    .because(Some(OrphanCause::BrokenOff)),
             );
             continue;
         }
@@ -70,7 +65,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
                 .fact("tool", pairs::tool(session, index))
                 .fact("for", what)
                 .because(Some(cause))
-                .offering(|offer| offer.action == "wait" || !awaits),
+                .offering(|_| !awaits),
         );
     }
 }
@@ -108,7 +103,7 @@ mod tests {
         let finding = fixture(text).finding(&RULE);
         assert_eq!(finding.cause, Some(OrphanCause::Approval));
         assert_eq!(finding.message(), "refund waits for your decision");
-        assert_eq!(finding.offers[0].action, "wait");
+        assert!(finding.offers.is_empty(), "{:?}", finding.offers);
     }
 
     #[test]

@@ -26,7 +26,6 @@ pub(crate) static RULE: Rule = Rule {
         Offer::safe("output-to-text"),
         Offer::safe("drop-item"),
         Offer::unsafe_("drop-pair"),
-        Offer::safe("wait"),
     ],
     scope: Scope::Session(check),
 };
@@ -55,7 +54,7 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
             (_, PairStatus::Pending) if index < last => {
                 let after = marks[mark.map_or(0, |mark| mark + 1)];
                 let what = "a pending approval from the rest of the run".to_owned();
-                Some((after, None, what, "wait"))
+                Some((after, None, what, ""))
             }
             (Kind::Reasoning, _) => cut_from(items, index).map(|call| {
                 let what = format!(

@@ -108,9 +108,7 @@ pub fn verb(word: &str) -> Option<&'static Verb> {
 pub fn verb_of(action: &str) -> Option<&'static Verb> {
     VERBS.iter().find(|verb| match verb.deed {
         PolicyAction::Act(actions) => actions.contains(&action),
-        // Waiting leaves the item as it is.
-        PolicyAction::Release => action == "wait",
-        PolicyAction::Raise | PolicyAction::Ask => false,
+        PolicyAction::Release | PolicyAction::Raise | PolicyAction::Ask => false,
     })
 }
 

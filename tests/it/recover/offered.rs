@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const TRIED: usize = 3;
 
 /// Offers that change no recording.
-const ELSEWHERE: &[&str] = &["wait", "raise-limit"];
+const ELSEWHERE: &[&str] = &["raise-limit"];
 
 /// What an action leaves of a finding, with the reason: a fact of the history stays one when the model was told of it.
 const STAYS: &[(&str, &str, &str)] = &[
@@ -25,12 +25,12 @@ const WAITS: &[(&str, &str, &str)] = &[
     (
         "orphan-call",
         "close-turn",
-        "an output without an id, is probably its own",
+        "which has no id, is probably its own",
     ),
     (
         "orphan-call",
         "inject-error",
-        "an output without an id, is probably its own",
+        "which has no id, is probably its own",
     ),
 ];
 

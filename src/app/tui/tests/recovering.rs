@@ -162,7 +162,7 @@ fn the_model_is_asked_again_plain_or_with_feedback() {
 fn what_ran_already_is_not_asked_for_again_without_a_word() {
     let mut desk = Desk::of("failing-tool.json");
     let recorded = desk.items();
-    let warning = "these tools ran already: start_print (item 4); they may run again";
+    let warning = "these calls ran already: the start_print call of turn 3; they may run again";
     desk.press("g ] r").sees(warning).sees("- item 4");
     desk.press("esc");
     assert_eq!(desk.items(), recorded);
@@ -490,7 +490,8 @@ fn what_awaits_an_approval_is_left_alone() {
         desk.press(key).sees("the call awaits an approval");
         assert!(!desk.state.has_overlay(), "{key}");
     }
-    desk.press("enter").sees("not possible: ");
+    desk.press("enter")
+        .sees("nothing to fix: the program that requested the decision");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use follow::{end_before_reply, what_follows};
 use retake_core::actions::{self, ActionError, ActionInput, Offer, Plan, Safety};
 use retake_core::engine::TURN_LIMIT;
 use retake_core::repair::{Repair, repair};
-use retake_core::rules::{self, Finding, Run, argument_faults, beside};
+use retake_core::rules::{self, Finding, OrphanCause, Run, argument_faults, beside};
 use retake_core::session::takes::{Author, Take, TakeCause, TakeOutcome};
 use retake_core::session::{Edit, Session};
 use retake_core::wording;
@@ -38,6 +38,27 @@ const FEEDBACK: &str = "feedback to the model before the retry; may be empty";
 
 /// What the form for the JSON of an item is for.
 const AS_JSON: &str = "the item as JSON; its kind and its call id stay";
+
+/// Why nothing need be done about a call that waits.
+fn hope(finding: &Finding) -> Option<&'static str> {
+    match (finding.rule.id, finding.cause) {
+        ("pending-call", Some(OrphanCause::Approval)) => Some(
+            "the program that requested the decision takes it, and the run continues from there",
+        ),
+        ("pending-call", Some(OrphanCause::BrokenOff)) => None,
+        ("pending-call", _) => {
+            Some("the call may still be answered by the run that made this recording")
+        }
+        _ => None,
+    }
+}
+
+fn with_hope(finding: &Finding) -> String {
+    match hope(finding) {
+        Some(hope) => format!("{}; {hope}", finding.message()),
+        None => finding.message(),
+    }
+}
 
 /// Opens the menu of everything that can be done about the findings at the cursor.
 pub(super) fn offers(state: &mut State) {
@@ -61,11 +82,7 @@ pub(super) fn offers(state: &mut State) {
         let tried = scene.map_or_else(Vec::new, |scene| {
             actions::offers_of(&scene, &finding.offers, &ActionInput::default())
         });
-        // There is no use in an offer to wait where the run waits by itself.
-        let tried = tried
-            .into_iter()
-            .filter(|it| !is_waiting || it.action.id != "wait");
-        let offers = tried.map(|tried| OfferRow {
+        let offers = tried.into_iter().map(|tried| OfferRow {
             what: match tried.action.id {
                 "supply-output" if has_output(finding) => "replace the output",
                 _ => tried.action.what,
@@ -85,7 +102,7 @@ pub(super) fn offers(state: &mut State) {
             severity: finding.severity,
             message: match is_waiting {
                 true => "the call waits for its output".to_owned(),
-                false => finding.message(),
+                false => with_hope(finding),
             },
             offers: offers.collect(),
             has_words: !is_waiting && lab::has_words(finding),
@@ -94,6 +111,9 @@ pub(super) fn offers(state: &mut State) {
     let groups: Vec<OfferGroup> = groups.collect();
     let may_begin = |group: &OfferGroup| group.has_words || !group.offers.is_empty();
     if !groups.iter().any(may_begin) {
+        if let Some(hope) = state.findings_here().iter().find_map(|it| hope(it)) {
+            return state.say(format!("nothing to fix: {hope}"));
+        }
         let names_other = state.findings_here().iter().any(|it| it.related.is_some());
         return state.say(match names_other {
             true => "no fix is offered for this finding; % goes to the item that it names, 4 lists findings",

@@ -154,8 +154,7 @@ fn recoveries(rule: &str) -> Vec<&'static str> {
     let mut all: Vec<&'static str> = Vec::new();
     let offers = rules::find(rule).unwrap().offers;
     for action in offers.iter().map(|offer| offer.action) {
-        // Who waits does nothing, and no report offers it.
-        if action != "wait" && !all.contains(&action) {
+        if !all.contains(&action) {
             all.push(action);
         }
     }
