@@ -2,6 +2,10 @@
 
 use super::exit::Failure;
 use super::output::{name_of, shell_word};
+use retake_core::config::Keys;
+use retake_core::engine::agent::AGENT_TABLES;
+use retake_core::lab::SPEC_TABLES;
+use retake_core::script::SCRIPT_TABLES;
 use retake_live::recognised;
 use std::path::Path;
 
@@ -24,10 +28,17 @@ impl FileKind {
         Some(match is_json {
             true if recognised(text.as_bytes()).is_some() => Self::Recording,
             true => Self::Json,
-            false if begins("[[finding]]") => Self::Spec,
-            false if begins("[model]") => Self::Agent,
-            false if begins("[[rule]]") => Self::Script,
-            false => return None,
+            false => {
+                let kinds: [(Self, &[&Keys]); 3] = [
+                    (Self::Spec, &SPEC_TABLES),
+                    (Self::Agent, &AGENT_TABLES),
+                    (Self::Script, &SCRIPT_TABLES),
+                ];
+                // A file has one of its tables below the top level.
+                let has = |keys: &&Keys| keys.place.starts_with('[') && begins(keys.place);
+                let mut kinds = kinds.into_iter();
+                kinds.find(|(_, tables)| tables.iter().any(has))?.0
+            }
         })
     }
 

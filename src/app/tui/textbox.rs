@@ -118,12 +118,6 @@ impl TextBox {
         self.area.is_empty()
     }
 
-    /// Whether the cursor is at the start of the text.
-    pub fn is_at_start(&self) -> bool {
-        let cursor = self.area.cursor();
-        (cursor.0, cursor.1) == (0, 0)
-    }
-
     fn is_all_selected(&self) -> bool {
         let lines = self.area.lines();
         let end = lines.last().map_or(0, |line| line.chars().count());
@@ -244,7 +238,6 @@ mod tests {
         textbox.paste("b\r\nc");
         textbox.key(KeyCode::Enter.into());
         assert_eq!(textbox.text(), "ab\nc\n");
-        assert!(!textbox.is_at_start());
     }
 
     #[test]

@@ -43,17 +43,6 @@ pub struct ActionContext<'a> {
 }
 
 impl<'a> ActionContext<'a> {
-    /// An item that the operator acts on without a finding.
-    pub fn without_finding(around: &'a SessionIndex<'a>, target: Dialect, item: u32) -> Self {
-        Self {
-            around,
-            target,
-            item,
-            defect: Defect::default(),
-            beside: &[],
-        }
-    }
-
     pub fn session(&self) -> &'a Session {
         self.around.session
     }

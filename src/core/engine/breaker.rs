@@ -243,17 +243,6 @@ impl Breakers {
         std::mem::take(&mut breaker.state) != BreakerPhase::Closed
     }
 
-    /// retake was started again: no trial is under way any more, and moments count from another beginning. What
-    /// is open stays so for its whole cool-down, since nobody knows how long ago it opened.
-    pub fn restarted(&mut self, now: Millis) {
-        for breaker in self.0.values_mut() {
-            if let BreakerPhase::Open { until, for_ms } = &mut breaker.state {
-                *until = now.saturating_add(*for_ms);
-            }
-            breaker.free_trial(None, now);
-        }
-    }
-
     /// Every tool that was used, by name.
     pub fn states(&self, now: Millis) -> impl Iterator<Item = ToolState> {
         self.0.iter().map(move |(tool, breaker)| ToolState {

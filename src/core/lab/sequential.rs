@@ -106,14 +106,6 @@ impl Race {
         variants.find(|variant| !self.duels.is_empty() && is_clear(variant))
     }
 
-    /// How far a wording is on its way to being the clear leader, from 0 to 1: by the logarithm of its evidence
-    /// against the one that it is distinguished from least.
-    pub fn clearness(&self, variant: usize) -> f64 {
-        let evidence = self.sides_of(variant).map(|side| side.most);
-        let least = evidence.reduce(f64::min);
-        least.map_or(0.0, |least| (least / self.bound).clamp(0.0, 1.0))
-    }
-
     /// The wording in each pair that it belongs to.
     fn sides_of(&self, variant: usize) -> impl Iterator<Item = &Side> {
         let sides = self

@@ -1,13 +1,7 @@
 //! Finds a text in a source of any size, on all cores, without an index.
 //!
 //! The bytes are read in blocks, which two or more threads take one after the other, and scanned as they stand;
-//! what a hit belongs to is the caller's to say. [`Search`] answers in the thread that asks; [`SearchJob`] runs a
-//! search in the background, so that no key waits for it, and ends when it is dropped.
-//!
-//! ```text
-//! n, N     Job::find(source, needle, Place::AtOrAfter(offset), |found| send(found))
-//! count    Job::count(source, needle, |tally| send(tally))
-//! ```
+//! what a hit belongs to is the caller's to say.
 
 use crate::lock::lock;
 pub use expression::RegexError;
@@ -17,7 +11,7 @@ use retake_core::session::{Source, SourceError, Span};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 mod expression;
@@ -268,97 +262,9 @@ pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-// A background search that reports from its thread.
-
-/// A background search. Dropping it cancels the search.
-#[derive(Debug)]
-pub struct SearchJob {
-    cancel: Arc<AtomicBool>,
-}
-
-/// How far a count is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SearchCount {
-    pub hits: u64,
-    /// How many bytes are searched.
-    pub searched: u64,
-    pub complete: bool,
-}
-
-impl SearchJob {
-    /// Looks for one hit; `on_found` is called once, in another thread, unless the job is dropped before.
-    pub fn find(
-        source: Arc<dyn Source>,
-        needle: Arc<Needle>,
-        place: SearchFrom,
-        on_found: impl FnOnce(Result<Option<u64>, SearchError>) + Send + 'static,
-    ) -> Self {
-        Self::start(move |cancel| {
-            let search = Search {
-                source: &*source,
-                needle: &needle,
-                cancel,
-            };
-            match search.find(place) {
-                Err(SearchError::Cancelled) => {}
-                found if !cancel.load(Ordering::Relaxed) => on_found(found),
-                _ => {}
-            }
-        })
-    }
-
-    /// Counts all hits; `on_tally` is called now and then, and at the end. Leaves one core to others.
-    pub fn count(
-        source: Arc<dyn Source>,
-        needle: Arc<Needle>,
-        mut on_tally: impl FnMut(Result<SearchCount, SearchError>) + Send + 'static,
-    ) -> Self {
-        /// How many bytes lie between two reports.
-        const STEP: u64 = 64 << 20;
-        Self::start(move |cancel| {
-            let search = Search {
-                source: &*source,
-                needle: &needle,
-                cancel,
-            };
-            let (mut tally, mut reported) = (SearchCount::default(), 0);
-            let result = search.each(cores().saturating_sub(1).max(1), &mut |hits, searched| {
-                tally.hits += hits.len() as u64;
-                tally.searched = searched;
-                if searched >= reported + STEP {
-                    reported = searched;
-                    on_tally(Ok(tally.clone()));
-                }
-            });
-            match result {
-                Err(SearchError::Cancelled) => {}
-                Err(error) => on_tally(Err(error)),
-                Ok(()) => {
-                    tally.complete = true;
-                    on_tally(Ok(tally));
-                }
-            }
-        })
-    }
-
-    fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
-        let cancel = Arc::new(AtomicBool::new(false));
-        let watched = cancel.clone();
-        thread::spawn(move || work(&watched));
-        Self { cancel }
-    }
-}
-
-impl Drop for SearchJob {
-    fn drop(&mut self) {
-        self.cancel.store(true, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
 
     fn search<'a>(source: &'a Vec<u8>, needle: &'a Needle, cancel: &'a AtomicBool) -> Search<'a> {
         Search {
@@ -465,28 +371,5 @@ mod tests {
             search.each(2, &mut |_, _| ()),
             Err(SearchError::Source(_))
         ));
-    }
-
-    #[test]
-    fn jobs_answer_behind_and_a_dropped_one_is_silent() {
-        let source: Arc<dyn Source> = Arc::new(source_with("HERE", &[3 << 20], 4 << 20));
-        let needle = Arc::new(Needle::new("HERE").unwrap());
-        let (send, receive) = mpsc::channel();
-        let _job = SearchJob::find(
-            source.clone(),
-            needle.clone(),
-            SearchFrom::AtOrAfter(0),
-            move |found| {
-                send.send(found).unwrap();
-            },
-        );
-        assert_eq!(receive.recv().unwrap(), Ok(Some(3 << 20)));
-        let (send, receive) = mpsc::channel();
-        let _job = SearchJob::count(source, needle, move |tally| send.send(tally).unwrap());
-        let last = receive.iter().last().unwrap().unwrap();
-        assert_eq!(
-            (last.hits, last.searched, last.complete),
-            (1, 4 << 20, true)
-        );
     }
 }

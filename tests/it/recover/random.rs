@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 use retake_core::actions::{
-    ACTIONS, Action, ActionContext, ActionError, ActionInput, Plan, SessionIndex,
+    ACTIONS, Action, ActionContext, ActionError, ActionInput, Defect, Plan, SessionIndex,
 };
 use retake_core::rules::Severity;
 use retake_core::session::takes::{Take, TakeId};
@@ -107,7 +107,13 @@ impl Deed {
         };
         let around = SessionIndex::new(session);
         let item = u32::try_from(item).unwrap();
-        let scene = ActionContext::without_finding(&around, target, item);
+        let scene = ActionContext {
+            around: &around,
+            target,
+            item,
+            defect: Defect::default(),
+            beside: &[],
+        };
         let choice = ActionInput {
             keeps_schema: false,
             words: words.as_deref(),

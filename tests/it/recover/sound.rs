@@ -2,7 +2,7 @@
 
 use super::Before;
 use super::recordings::{Case, bundled, corpus, told, wire_cases};
-use retake_core::actions::{ACTIONS, ActionContext, ActionInput, SessionIndex};
+use retake_core::actions::{ACTIONS, ActionContext, ActionInput, Defect, SessionIndex};
 use retake_core::rules::Severity;
 use retake_core::session::Source;
 use retake_live::{Base, check_session};
@@ -19,7 +19,13 @@ fn act_on_all(before: &Before<'_>, wrong: &mut Vec<String>) -> usize {
     let target = before.case.target.unwrap_or(before.session.dialect);
     let mut count = 0;
     for item in 0..u32::try_from(before.session.items.len()).unwrap() {
-        let scene = ActionContext::without_finding(&around, target, item);
+        let scene = ActionContext {
+            around: &around,
+            target,
+            item,
+            defect: Defect::default(),
+            beside: &[],
+        };
         for action in ACTIONS {
             let choice = ActionInput {
                 keeps_schema: false,

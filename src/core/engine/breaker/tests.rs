@@ -214,27 +214,6 @@ fn a_trial_that_was_stopped_makes_room_for_another() {
 }
 
 #[test]
-fn a_restart_forgets_the_clock_and_the_trial_that_was_under_way() {
-    let mut breakers = Breakers::default();
-    for n in 0..3 {
-        breakers.ended(&settings(), "pay", &call(n), true, 5_000_000);
-    }
-    let saved = serde_json::to_string(&breakers).unwrap();
-    let mut again: Breakers = serde_json::from_str(&saved).unwrap();
-    assert_eq!(again, breakers);
-    again.restarted(7);
-    assert!(is_refused(&mut again, "t", 1006));
-    assert_eq!(
-        again.admit("pay", &call("t"), 1007),
-        BreakerAdmission::Trial
-    );
-    let saved = serde_json::to_string(&again).unwrap();
-    let mut third: Breakers = serde_json::from_str(&saved).unwrap();
-    third.restarted(0);
-    assert_eq!(third.admit("pay", &call("u"), 0), BreakerAdmission::Trial);
-}
-
-#[test]
 fn a_threshold_of_nothing_never_opens_and_names_are_cut_in_what_is_said() {
     let never = BreakerSettings {
         threshold: 0,

@@ -86,29 +86,6 @@ impl Machine {
         }
     }
 
-    /// A run that was closed. What was under way then is lost; the ledger of the first [`RunEvent::StatusChanged`]
-    /// has its results.
-    pub fn resume(now: Millis, config: Config, mut state: MachineState) -> Self {
-        state.is_growing = false;
-        state.acting = None;
-        state.asking = None;
-        state.executions.clear();
-        state.answered.clear();
-        state.awaited.clear();
-        state.reported.clear();
-        state.standing = None;
-        if let RunMode::Ending(ending) = state.mode {
-            // A run that was about to end continues only on command.
-            state.mode = RunMode::Ended(ending);
-        }
-        state.breakers.restarted(now);
-        Self {
-            config,
-            state,
-            ready: BreakpointCache::default(),
-        }
-    }
-
     /// The effects of an event, in order.
     pub fn handle(&mut self, now: Millis, event: RunEvent) -> Vec<RunEffect> {
         let mut handler = EventHandler {

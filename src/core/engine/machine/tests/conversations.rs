@@ -66,7 +66,6 @@ fn happen(world: &mut World, line: &str) {
         }
         "rings" => world.ring(),
         "crash" => world.crash(),
-        "close" => world.close_and_resume(),
         "go" => {
             world.current = rest.parse().unwrap();
             world.handle(RunEvent::StatusChanged(world.standing().into()));
@@ -290,11 +289,6 @@ const STORIES: &[(&str, &str, &str)] = &[
         "a recorded tool that has no output that fits asks the operator",
         "",
         "stands\n calls a canned, b search\n needs a\n ends b\n supply a by hand\n says done",
-    ),
-    (
-        "a run is closed at a pause and taken up as it was",
-        "",
-        "stands\n calls a pay 1, b wire 2\n approve a always\n close\n approve b\n ends a\n close\n run-again b\n ends b\n says done",
     ),
     (
         "decisions are known after a crash",

@@ -361,13 +361,9 @@ fn disturb(world: &mut World, dice: &mut Dice) {
         call_id: (*dice.of(&["c1", "c2", "c3"])).to_owned(),
     };
     match dice.below(14) {
-        0 | 1 => {
+        0..=2 => {
             world.log.push("> crash".to_owned());
             world.crash();
-        }
-        2 => {
-            world.log.push("> close".to_owned());
-            world.close_and_resume();
         }
         _ if !world.config.has_operator => intrude(world, dice),
         3 => operate(world, RunCommand::Pause),

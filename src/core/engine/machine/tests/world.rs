@@ -445,15 +445,6 @@ impl World {
         self.begin_anew(machine);
     }
 
-    /// The run is closed, and taken up with its state.
-    pub(crate) fn close_and_resume(&mut self) {
-        let text = serde_json::to_string(self.machine.state()).unwrap();
-        let state = serde_json::from_str(&text).unwrap();
-        self.now = 0;
-        let machine = Machine::resume(self.now, self.config.clone(), state);
-        self.begin_anew(machine);
-    }
-
     fn begin_anew(&mut self, machine: Machine) {
         self.machine = machine;
         self.asking = None;
