@@ -306,7 +306,7 @@ fn colours_are_for_terminals_unless_asked_for() {
 
 #[test]
 fn without_a_terminal_the_debugger_says_what_does_not_need_one() {
-    let here = folder(&[("a.json", "[]")]);
+    let here = folder(&[("a.json", r#"[{"role":"user","content":"hi"}]"#)]);
     let (code, out, err) = told(here.path(), &["a.json"]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert_eq!(err.lines().count(), 2, "{err}");

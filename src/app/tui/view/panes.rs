@@ -558,7 +558,7 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
 }
 
 /// Cells that the label, the first words and the findings of a session have beside its figures.
-const FIRST_WORDS: usize = 35;
+const FIRST_WORDS: usize = 25;
 
 /// How many turns a session has and what it took, in columns, as far as they have room; its cost matters most.
 fn figures(turns: usize, usage: Option<&SessionUsage>, room: usize) -> String {
