@@ -21,6 +21,9 @@ const OWN: usize = 20;
 pub struct LabMemory {
     /// The models as they were written.
     models: String,
+    /// Whether they were written since retake was started.
+    #[serde(skip)]
+    is_of_now: bool,
     rules: BTreeMap<String, RuleMemory>,
 }
 
@@ -63,7 +66,9 @@ impl LabMemory {
         own: Vec<String>,
         measured: &[WordingRow],
     ) {
-        self.models = models.unwrap_or(std::mem::take(&mut self.models));
+        if let Some(models) = models {
+            (self.models, self.is_of_now) = (models, true);
+        }
         let rule = self.rules.entry(rule.to_owned()).or_default();
         rule.own = own;
         let surplus = rule.own.len().saturating_sub(OWN);
@@ -80,6 +85,11 @@ impl LabMemory {
     /// The models that were used last, as they were written.
     pub fn models(&self) -> Option<String> {
         Some(self.models.clone()).filter(|models| !models.is_empty())
+    }
+
+    /// Whether the models were written since retake was started: then they are meant again.
+    pub fn is_of_now(&self) -> bool {
+        self.is_of_now
     }
 
     /// The operator's own wordings for a rule.

@@ -1,6 +1,7 @@
 //! Each recovery from its key to the take, as the operator sees it.
 
 use super::desk::Desk;
+use crate::tui::effect::Effect;
 use crate::tui::layer::Input;
 use crate::tui::report::Report;
 use crate::tui::stack::Screen as _;
@@ -750,4 +751,24 @@ fn the_last_error_says_that_others_are_above() {
     desk.press("{ }")
         .sees("no further error")
         .misses("goes back");
+}
+
+#[test]
+fn the_lab_proposes_the_agent_beside_the_recording_before_the_model_that_was_used_elsewhere() {
+    let mut desk = Desk::of("unknown-tool.json");
+    let proposed = |desk: &mut Desk| {
+        desk.press("} W");
+        match desk.left.pop() {
+            Some(Effect::Lab(subject)) => subject.agent.unwrap(),
+            other => panic!("{other:?}"),
+        }
+    };
+    desk.state.recovery.lab = serde_json::from_str(r#"{"models":"gpt-5.2"}"#).unwrap();
+    assert_eq!(proposed(&mut desk), "gpt-5.2");
+    desk.state.live.proposed_agent = Some("trip.toml".to_owned());
+    assert_eq!(proposed(&mut desk), "trip.toml");
+    // What was written in the lab of this recording just now is meant again.
+    let lab = &mut desk.state.recovery.lab;
+    lab.learn(Some("o5".to_owned()), "unknown-tool", Vec::new(), &[]);
+    assert_eq!(proposed(&mut desk), "o5");
 }

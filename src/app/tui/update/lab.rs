@@ -98,6 +98,7 @@ fn subject_of(state: &State, finding: &Finding) -> Option<LabSubject> {
     let session = document.session(state.session)?;
     let kind = FailureKind::of_rule(finding.rule.id).filter(|_| has_words(finding))?;
     let item = finding.item? as usize;
+    let memory = &state.recovery.lab;
     Some(LabSubject {
         place: Place {
             session: state.session,
@@ -120,8 +121,9 @@ fn subject_of(state: &State, finding: &Finding) -> Option<LabSubject> {
             .as_ref()
             .map(|agent| agent.path.clone())
             .filter(|path| !path.is_empty())
+            .or_else(|| memory.models().filter(|_| memory.is_of_now()))
             .or_else(|| state.live.proposed_agent.clone())
-            .or_else(|| state.recovery.lab.models()),
+            .or_else(|| memory.models()),
         previewer: words::previewer(state, finding, &document),
         memory: state.recovery.lab.clone(),
         is_main: state.recovery.takes.current == 0 && !state.live.is_on(),

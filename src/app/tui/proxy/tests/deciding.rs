@@ -427,8 +427,8 @@ fn what_was_fixed_shows_what_the_agent_sent_and_what_the_provider_got() {
         assert!(shown.contains("a   content: as the agent"), "{shown}");
         assert!(shown.contains("p   content: as the provider"), "{shown}");
     }
-    let effects = update(&mut desk.state, Message::Resize(80, 24));
-    desk.perform(effects);
+    desk.state.size = (80, 24);
+    desk.state.prepare();
     desk.sees("a the agent sees, p the provider sees:");
 }
 
