@@ -659,3 +659,17 @@ pub fn markdown_table() -> String {
     "| tool | command | arguments beside `cursor` and `max_tokens` |\n|---|---|---|\n".to_owned()
         + &rows.collect::<String>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_become_the_parameters_of_the_tools_and_hints_at_others_go() {
+        let said = "retake: write the words first\n  hint: --words gives a text, --value a fallback\n  \
+            hint: --force replaces it\n  --unsafe applies fixes: retry 1\n";
+        let heard = "retake: write the words first\n  hint: `words` gives a text, `value` a fallback\n  \
+            `unsafe` applies fixes: retry 1\n";
+        assert_eq!(in_parameters(said), heard);
+    }
+}
