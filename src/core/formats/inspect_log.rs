@@ -93,8 +93,8 @@ fn add_sample(out: &mut Transcript, sample: &Value, place: Place<'_>) -> Vec<Str
         id.is_empty() || listed.contains(id)
     };
     let own: Vec<&Value> = sample.requests.iter().filter(is_own).copied().collect();
-    let lines = place.elements("messages").into_iter();
-    let lines: Vec<u64> = lines.map(|place| place.line).collect();
+    let lines = place.elements("messages").map(|place| place.line);
+    let lines: Vec<u64> = lines.collect();
     sample.add_conversation(out, messages, &lines, &own);
     let error = text(&sample.value["error"], &["message"]);
     if !error.is_empty() {

@@ -6,7 +6,7 @@
 use super::http_exchanges::{Exchanges, HttpExchange, SentChat};
 use super::transcript::{Head, Spent, Transcript, UnreadValue, call, content, read_values, result};
 use super::{Contents, Format, Layout, Sample};
-use crate::json::{Cursor, complete};
+use crate::json::{Cursor, JsonError, JsonErrorKind, complete, skip_value, skip_whitespace};
 use crate::session::{CallId, Flags, Kind, ProblemKind, RequestBase, SourceResult};
 use crate::wire::chat::Chat;
 use crate::wire::write::quoted;
@@ -38,29 +38,38 @@ impl<'a> Place<'a> {
 
     /// The place of a member; of the value itself where it has no such member.
     pub(super) fn member(self, name: &str) -> Self {
-        let mut found = self;
-        // What precedes a fault counts.
-        let _ = Cursor::new(self.text).object(|cursor, key| {
-            if key == name.as_bytes() {
-                found = self.moved(cursor.position());
+        let mut found = None;
+        // What precedes a fault counts, and nothing after the member is looked at.
+        let _ = Cursor::new(self.text).object(|cursor, key| match key == name.as_bytes() {
+            true => {
+                found = Some(self.moved(cursor.position()));
+                Err(JsonError::new(cursor.position(), JsonErrorKind::End))
             }
-            Ok(())
+            false => Ok(()),
         });
-        found
+        found.unwrap_or(self)
     }
 
-    /// The places of the elements of a member that is a list.
-    pub(super) fn elements(self, name: &str) -> Vec<Self> {
+    /// The places of the elements of a member that is a list, each found when it is asked for.
+    pub(super) fn elements(self, name: &str) -> impl Iterator<Item = Self> + use<'a> {
         let list = self.member(name);
-        let (mut found, mut last) = (Vec::new(), list);
-        let _ = Cursor::new(list.text).array(|cursor| {
-            let passed = cursor.position() - (last.at - list.at) as usize;
-            last = last.moved(passed);
-            last.number = found.len() as u64 + 1;
-            found.push(last);
-            Ok(())
-        });
-        found
+        let mut last: Option<Self> = None;
+        std::iter::from_fn(move || {
+            let (before, opens, passed) = match last {
+                None => (list, b'[', 0),
+                Some(last) => (last, b',', skip_value(last.text, 0).ok()?),
+            };
+            let open = skip_whitespace(before.text, passed);
+            let at = skip_whitespace(before.text, open + 1);
+            let is_element = before.text.get(open) == Some(&opens)
+                && before.text.get(at).is_some_and(|byte| *byte != b']');
+            let number = last.map_or(1, |last| last.number + 1);
+            last = is_element.then(|| Self {
+                number,
+                ..before.moved(at)
+            });
+            last
+        })
     }
 
     /// The place that is so many bytes on.
@@ -92,10 +101,19 @@ pub(super) fn placed<'v, 'a>(
     place: Place<'a>,
     name: &str,
 ) -> impl Iterator<Item = (&'v Value, Place<'a>)> + use<'v, 'a> {
-    let places = place.elements(name).into_iter();
-    list(value, name)
-        .iter()
-        .zip(places.chain(std::iter::repeat(place)))
+    let places = place.elements(name).chain(std::iter::repeat(place));
+    list(value, name).iter().zip(places)
+}
+
+/// The same, of a value that is taken apart.
+pub(super) fn placed_mut<'v, 'a>(
+    value: &'v mut Value,
+    place: Place<'a>,
+    name: &str,
+) -> impl Iterator<Item = (&'v mut Value, Place<'a>)> + use<'v, 'a> {
+    let places = place.elements(name).chain(std::iter::repeat(place));
+    let list = value.get_mut(name).and_then(Value::as_array_mut);
+    list.into_iter().flatten().zip(places)
 }
 
 /// Walks the JSON values of a text: its lines, the elements of its array, or the one document that it is. `take` gets

@@ -8,7 +8,7 @@
 
 use super::http_exchanges::{Exchanges, moment};
 use super::messages::{
-    ModelCall, Place, chat_messages, each_value, list, member, placed, text, text_of, unquoted,
+    ModelCall, Place, chat_messages, each_value, list, member, placed_mut, text, text_of, unquoted,
 };
 use super::{Contents, Document, Format, Reading, otlp_protobuf};
 use crate::session::{ProblemKind, Source, SourceResult};
@@ -40,11 +40,13 @@ pub(super) const FORMAT: Format = Format {
 fn read(_: &Arc<dyn Source>, bytes: &[u8]) -> SourceResult<Contents> {
     let mut trace = Trace::default();
     if let Some(spans) = otlp_protobuf::spans(bytes) {
-        spans.iter().for_each(|span| trace.span(span, None));
+        for mut span in spans {
+            trace.span(&mut span, None);
+        }
         return trace.finish();
     }
     each_value(bytes, |value, place| match value {
-        Ok(value) => trace.take(&value, place),
+        Ok(mut value) => trace.take(&mut value, place),
         Err(kind) => trace.exchanges.report(place.at, kind),
     });
     trace.finish()
@@ -344,35 +346,37 @@ struct Trace {
 }
 
 impl Trace {
-    fn take(&mut self, document: &Value, place: Place<'_>) {
-        let resources = ["resourceSpans", "resource_spans"]
+    fn take(&mut self, document: &mut Value, place: Place<'_>) {
+        for record in list(document, "resourceLogs")
             .iter()
-            .flat_map(|key| placed(document, place, key));
-        let scopes = resources.flat_map(|(one, place)| {
-            ["scopeSpans", "scope_spans"]
-                .iter()
-                .flat_map(move |key| placed(one, place, key))
-        });
-        let held = scopes.flat_map(|(scope, place)| placed(scope, place, "spans"));
-        let held: Vec<_> = held.collect();
-        let logs = list(document, "resourceLogs").iter();
-        let logs = logs
             .flat_map(|one| list(one, "scopeLogs"))
-            .flat_map(|one| list(one, "logRecords"));
-        for record in logs {
+            .flat_map(|one| list(one, "logRecords"))
+        {
             let name = member(record, &["eventName"]).cloned();
-            let attributes = attributes_of(record);
+            let attributes = attributes_of(record["attributes"].clone());
             let name = name.or_else(|| attributes.get("event.name").cloned());
-            let event = json!({ "name": name, "body": plain(&record["body"]) });
+            let event = json!({ "name": name, "body": plain(record["body"].clone()) });
             let span = text(record, &["spanId"]).to_owned();
             self.logged.entry(span).or_default().push(event);
         }
-        if !held.is_empty() {
-            for (span, place) in held {
-                self.span(span, Some(place));
+        let mut has_spans = false;
+        for resources in ["resourceSpans", "resource_spans"] {
+            for (resource, place) in placed_mut(document, place, resources) {
+                for scopes in ["scopeSpans", "scope_spans"] {
+                    for (scope, place) in placed_mut(resource, place, scopes) {
+                        for (span, place) in placed_mut(scope, place, "spans") {
+                            self.span(span, Some(place));
+                            has_spans = true;
+                        }
+                    }
+                }
             }
-        } else if document.get("spans").is_some() {
-            for (span, place) in placed(document, place, "spans") {
+        }
+        if has_spans {
+            return;
+        }
+        if document.get("spans").is_some() {
+            for (span, place) in placed_mut(document, place, "spans") {
                 self.span(span, Some(place));
             }
         } else if document.get("attributes").is_some() {
@@ -380,7 +384,11 @@ impl Trace {
         }
     }
 
-    fn span(&mut self, span: &Value, place: Option<Place<'_>>) {
+    /// Adds a span, whose attributes and events are taken out of it.
+    fn span(&mut self, span: &mut Value, place: Option<Place<'_>>) {
+        let attributes = attributes_of(taken(span, "attributes"));
+        let events = elements_of(taken(span, "events"));
+        let span = &*span;
         let context = span.get("context").unwrap_or(span);
         let id = member(context, &["spanId", "span_id"])
             .map(text_of)
@@ -392,9 +400,9 @@ impl Trace {
                 .map_or_else(|| number.to_string(), Place::digits),
             trace => trace.map(text_of).unwrap_or_default(),
         };
-        let event = |event: &Value| {
-            let name = text(event, &["name"]);
-            json!({ "name": name, "attributes": attributes_of(event) })
+        let event = |mut event: Value| {
+            let attributes = attributes_of(taken(&mut event, "attributes"));
+            json!({ "name": text(&event, &["name"]), "attributes": attributes })
         };
         let parent = member(span, &["parentSpanId", "parent_span_id", "parent_id"]);
         let parent = parent.or(member(&span["parent"], &["span_id"]));
@@ -403,8 +411,8 @@ impl Trace {
             trace,
             parent: parent.map(text_of).unwrap_or_default(),
             name: text(span, &["name"]).to_owned(),
-            attributes: attributes_of(span),
-            events: list(span, "events").iter().map(event).collect(),
+            attributes,
+            events: events.into_iter().map(event).collect(),
             failure: failure_of(&span["status"]),
             start: member(
                 span,
@@ -735,32 +743,49 @@ fn add_result(span: &Span, history: &mut History) {
 }
 
 /// Attributes as an object: OTLP lists them with their types.
-fn attributes_of(holder: &Value) -> Map<String, Value> {
-    match &holder["attributes"] {
-        Value::Object(members) => members.clone(),
-        Value::Array(pairs) => pairs.iter().filter_map(pair).collect(),
+fn attributes_of(attributes: Value) -> Map<String, Value> {
+    match attributes {
+        Value::Object(members) => members,
+        Value::Array(pairs) => pairs.into_iter().filter_map(pair).collect(),
         _ => Map::new(),
     }
 }
 
-fn pair(pair: &Value) -> Option<(String, Value)> {
-    Some((pair["key"].as_str()?.to_owned(), plain(&pair["value"])))
+/// A member, taken out of its object; null where there is none.
+fn taken(value: &mut Value, key: &str) -> Value {
+    value.get_mut(key).map(Value::take).unwrap_or_default()
+}
+
+fn elements_of(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(elements) => elements,
+        _ => Vec::new(),
+    }
+}
+
+fn pair(mut pair: Value) -> Option<(String, Value)> {
+    let value = taken(&mut pair, "value");
+    Some((pair["key"].as_str()?.to_owned(), plain(value)))
 }
 
 /// A value of OTLP without its type.
-fn plain(value: &Value) -> Value {
-    let Some((kind, inside)) = value.as_object().and_then(|members| members.iter().next()) else {
-        return value.clone();
+fn plain(mut value: Value) -> Value {
+    let Some((kind, inside)) = value
+        .as_object_mut()
+        .and_then(|members| members.iter_mut().next())
+    else {
+        return value;
     };
+    let elements = |inside| elements_of(taken(inside, "values")).into_iter();
     match kind.as_str() {
         "intValue" => match inside.as_str().and_then(|text| text.parse::<i64>().ok()) {
             Some(number) => json!(number),
-            None => inside.clone(),
+            None => inside.take(),
         },
-        "arrayValue" => list(inside, "values").iter().map(plain).collect(),
-        "kvlistValue" => Value::Object(list(inside, "values").iter().filter_map(pair).collect()),
-        "stringValue" | "doubleValue" | "boolValue" | "bytesValue" => inside.clone(),
-        _ => value.clone(),
+        "arrayValue" => elements(inside).map(plain).collect(),
+        "kvlistValue" => Value::Object(elements(inside).filter_map(pair).collect()),
+        "stringValue" | "doubleValue" | "boolValue" | "bytesValue" => inside.take(),
+        _ => value,
     }
 }
 
@@ -1186,7 +1211,7 @@ mod tests {
         );
         let mut trace = super::Trace::default();
         super::each_value(text.as_bytes(), |value, place| {
-            trace.take(&value.unwrap(), place);
+            trace.take(&mut value.unwrap(), place);
         });
         let ids = trace.spans.iter().map(|span| span.trace.as_str());
         assert_eq!(ids.collect::<Vec<_>>(), [&one, &other, &one]);

@@ -22,10 +22,11 @@ use crate::session::{
 use crate::wire::images::may_hold_pictures;
 use crate::wire::write::{Object, elements, quoted, text_of};
 use crate::wire::{Element, Input, Part, Role, ToolCall, ToolResult};
+use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// What a file says beside a message.
 #[derive(Debug, Clone, Default)]
@@ -553,6 +554,8 @@ const SHOWN: usize = 256;
 /// What stands around the number of a string that was left out: a character that no text has (of the private use area).
 /// The backslashes before the number say how often the string around it was quoted.
 const MARK: &str = "\u{f8ff}";
+static MARKS: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(MARK));
+static ESCAPES: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(b"\\u"));
 
 /// An entry without its long strings; `place` is where it begins in the file, where it is as it is spelled there,
 /// `first` the number of its first long string. What is compared, names and ids, stays whole.
@@ -583,8 +586,10 @@ fn shortened(entry: &[u8], place: Option<u64>, first: usize) -> (Cow<'_, [u8]>, 
         return (Cow::Borrowed(entry), long);
     }
     short.extend_from_slice(&entry[copied..]);
-    let marks = memchr::memmem::find_iter(&short, MARK).count();
-    let is_own = memchr::memmem::find(&short.to_ascii_lowercase(), b"\\uf8ff").is_none();
+    let marks = MARKS.find_iter(&short).count();
+    let escapes = ESCAPES.find_iter(&short);
+    let mut escapes = escapes.filter_map(|at| short.get(at + 2..at + 6));
+    let is_own = !escapes.any(|digits| digits.eq_ignore_ascii_case(b"f8ff"));
     match is_own && marks == 2 * long.len() {
         true => (Cow::Owned(short), long),
         // The file has such characters itself.
@@ -626,8 +631,12 @@ fn shown(inside: &[u8]) -> usize {
 fn push_whole(text: &mut SpelledText, json: &str, long: &[LongString]) -> Vec<(u64, u64)> {
     let (base, mut growths) = (text.len(), Vec::new());
     let mut rest = json;
-    while let Some((before, mark)) = rest.split_once(MARK).filter(|_| !long.is_empty()) {
-        let Some((number, after)) = mark.split_once(MARK) else {
+    let split = |text| {
+        let at = (!long.is_empty()).then(|| MARKS.find(str::as_bytes(text)))??;
+        Some((&text[..at], &text[at + MARK.len()..]))
+    };
+    while let Some((before, mark)) = split(rest) {
+        let Some((number, after)) = split(mark) else {
             break;
         };
         let digits = number.trim_start_matches('\\');

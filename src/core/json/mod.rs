@@ -155,6 +155,23 @@ fn in_lane(lane: &[u8; LANE], byte: u8) -> u32 {
     u8x16::new(*lane).simd_eq(u8x16::splat(byte)).to_bitmask()
 }
 
+/// Where the first byte is that a JSON string escapes.
+pub(crate) fn first_escaped(text: &[u8]) -> Option<usize> {
+    let (lanes, rest) = text.as_chunks();
+    for (number, lane) in lanes.iter().enumerate() {
+        let bytes = u8x16::new(*lane);
+        let found = bytes.simd_lt(u8x16::splat(0x20)).to_bitmask()
+            | in_lane(lane, b'"')
+            | in_lane(lane, b'\\');
+        if found != 0 {
+            return Some(number * LANE + found.trailing_zeros() as usize);
+        }
+    }
+    let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    let place = rest.iter().position(is_escaped)?;
+    Some(text.len() - rest.len() + place)
+}
+
 /// Which bytes of a block are escaped, by its backslashes.
 #[inline]
 fn escaped_by(slashes: u64, carried: u64) -> u64 {

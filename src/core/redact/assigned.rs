@@ -1,7 +1,7 @@
 //! Secrets that a text gives a name: `password: X`, `export TOKEN=X`, `--api-key X`, `"api_key":
 //! "X"` amid other words.
 
-use super::names::is_secret_in_text;
+use super::names::{is_secret_in_text, is_secret_under};
 use aho_corasick::AhoCorasick;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -32,6 +32,8 @@ pub(crate) const ENDINGS: &[&str] = &[
 /// Most bytes of a name, and of a value.
 const NAME: usize = 64;
 const VALUE: usize = 512;
+/// Most signs that close a name.
+const CLOSING: usize = 4;
 /// Most blanks between a name and its value.
 const BLANKS: usize = 8;
 
@@ -73,11 +75,13 @@ fn name(text: &str, word: Range<usize>) -> Range<usize> {
 }
 
 /// The span after a name that may hold its value; `None` where the word does not end a name with a value.
-pub(crate) fn separator(text: &str, word: Range<usize>) -> Option<Range<usize>> {
+fn separator(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
-    let mut at = word.end;
-    while at < word.end + 4 && matches!(byte(at), b'"' | b'\'' | b'`' | b']' | b'\\' | b'*') {
+    let (mut at, mut closing) = (word.end, 0);
+    while closing < CLOSING && matches!(byte(at), b'"' | b'\'' | b'`' | b']' | b'\\' | b'*') {
+        // However often it was quoted.
+        closing += usize::from(byte(at) != b'\\');
         at += 1;
     }
     let is_closed = at > word.end;
@@ -102,6 +106,84 @@ fn skip_blanks(bytes: &[u8], at: usize) -> usize {
     at + blanks
         .take_while(|byte| matches!(byte, b' ' | b'\t'))
         .count()
+}
+
+/// Whether a word may end the name of a secret in a text whose escapes are not decoded, however deep they are nested:
+/// all that [`assigned`] and the names of members find once they are, and what no look at the escapes can tell.
+pub(crate) fn may_assign(text: &str, word: Range<usize>) -> bool {
+    let Some(span) = separator(text, word.clone()) else {
+        return is_before_tab(text, &word);
+    };
+    let closing = text[word.end..].trim_start_matches('\\');
+    let is_member = closing.starts_with('"');
+    let whole = &text[name(text, word.clone())];
+    let start = word.end - whole.len();
+    // The letter after a backslash belongs to the escape: `\nPASSWORD`.
+    let is_escaped = text[..start].trim_end_matches('-').ends_with('\\');
+    if is_escaped && whole.starts_with('u') {
+        return true;
+    }
+    let escaped = whole.get(1..).filter(|_| is_escaped);
+    let escaped = escaped.map(|name| name.trim_start_matches('-'));
+    let mut names = std::iter::once(whole).chain(escaped);
+    names.any(|name| may_be_secret(text, name, span.clone(), is_member))
+}
+
+/// Whether an escaped tab parts a name and its value.
+fn is_before_tab(text: &str, word: &Range<usize>) -> bool {
+    let rest = text[word.end..].trim_start_matches(['"', '\'', '`', ']', '*', ' ']);
+    let Some(tab) = rest.trim_start_matches('\\').strip_prefix('t') else {
+        return false;
+    };
+    let next = tab.trim_start_matches(['\\', 't', ' ']);
+    rest.starts_with('\\') && (next.starts_with(['=', ':']) || is_flag(text, word))
+}
+
+fn may_be_secret(text: &str, name: &str, span: Range<usize>, is_member: bool) -> bool {
+    let bytes = text.as_bytes();
+    let blank = skip_blanks(bytes, span.start);
+    let is_tight = blank == span.start;
+    let escape = |at: usize| {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let slashes = rest.iter().take_while(|byte| **byte == b'\\').count();
+        (at + slashes, rest.get(slashes).copied().unwrap_or_default())
+    };
+    let (open, first) = escape(blank);
+    let is_quoted = matches!(first, b'"' | b'\'' | b'`');
+    if open > blank && first != b'"' {
+        // After a line feed there is no value; other escapes may be anything.
+        return !matches!(first, b'n' | b'r');
+    }
+    let inside = open + usize::from(is_quoted)..span.end;
+    let ends = |byte: &u8| match is_quoted {
+        true => *byte == first || matches!(byte, b'\n' | b'\r' | b'\\'),
+        false => byte.is_ascii_whitespace() || b",;\"'`)]}<>|&\\".contains(byte),
+    };
+    let Some(rest) = bytes.get(inside.clone()) else {
+        return false;
+    };
+    let length = rest.iter().position(ends);
+    let end = length.map_or(inside.end, |length| inside.start + length);
+    let found = text.get(inside.start..end).unwrap_or_default();
+    let (place, next) = escape(end);
+    let is_doubtful = place > end
+        && match next {
+            b'n' | b'r' => is_member,
+            b'"' => is_quoted && first != b'"',
+            b't' => is_quoted,
+            b'u' | b'b' | b'f' | b'/' => true,
+            _ => is_member,
+        };
+    let is_type = !is_quoted && found.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let next = skip_blanks(bytes, end);
+    if is_type && next > end && bytes.get(next) == Some(&b'=') && !is_tight {
+        return may_be_secret(text, name, next + 1..inside.end, is_member);
+    }
+    let bare = found.strip_suffix('.').filter(|_| !is_quoted);
+    let is_secret = |found| is_secret_in_text(name, found, is_quoted, is_tight);
+    is_doubtful
+        || is_secret(bare.unwrap_or(found))
+        || is_member && (length.is_none() || is_secret_under(name, found))
 }
 
 /// The value in the span after the name, if it is a secret.

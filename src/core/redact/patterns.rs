@@ -1,6 +1,6 @@
 //! What secrets look like: the keys of known services, and values in places that hold secrets.
 
-use super::assigned::{ENDINGS, separator};
+use super::assigned::{ENDINGS, may_assign};
 use crate::bundled;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
@@ -115,7 +115,7 @@ pub(crate) fn suspected(text: &str) -> Suspected {
     for found in words.automaton.find_overlapping_iter(text) {
         if found.pattern().as_usize() >= words.names {
             let is_new = suspected & ASSIGNED == 0;
-            if is_new && separator(text, found.range()).is_some() {
+            if is_new && may_assign(text, found.range()) {
                 suspected |= ASSIGNED;
             }
             continue;

@@ -286,3 +286,66 @@ fn escapes_hide_no_secret() {
         assert_eq!(kinds_in_json(text.as_bytes()).concat(), kind, "{content}");
     }
 }
+
+proptest! {
+    /// The first look at a text, whose escapes are not decoded, may suspect too much and never too little.
+    #[test]
+    fn what_is_not_suspected_holds_no_secret(
+        pieces in prop::collection::vec(prop::sample::select(PIECES), 1..12),
+        depth in 0..3,
+    ) {
+        let mut text = pieces.concat();
+        for _ in 0..depth {
+            text = format!("it says {}", serde_json::json!({"text": text}));
+        }
+        let json = serde_json::json!({"type": "text", "text": text}).to_string();
+        let hits = Redactor::default().hits_of_json(json.as_bytes());
+        let kinds: BTreeSet<String> = hits.into_iter().map(|hit| hit.what).collect();
+        prop_assert_eq!(kinds_in_json(json.as_bytes()), Vec::from_iter(kinds));
+    }
+}
+
+/// What names of secrets, values and the signs between them are made of.
+const PIECES: &[&str] = &[
+    "password",
+    "api_key",
+    "TOKEN",
+    "auth_token",
+    "pin",
+    "jwt",
+    "MY_SECRET",
+    "n",
+    "u",
+    "_",
+    "-",
+    "--",
+    "\"",
+    "'",
+    "`",
+    "\\",
+    "\n",
+    "\t",
+    "\r",
+    "\u{8}",
+    "/",
+    "é",
+    "=",
+    ":",
+    ": ",
+    " = ",
+    ":=",
+    " ",
+    ".",
+    ",",
+    "<",
+    ">",
+    "$",
+    "{",
+    "str",
+    "hunter2-abc",
+    "a1b2c3d4e5",
+    "123456",
+    "aB3dE6gH9jK2mN5pQ8sT",
+    "word",
+    "***",
+];

@@ -1,6 +1,6 @@
 //! JSON objects that are changed member by member; what is not changed keeps its spelling.
 
-use crate::json::{Cursor, Result, display_text};
+use crate::json::{Cursor, Result, display_text, first_escaped};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -46,7 +46,8 @@ impl<'a> Object<'a> {
     pub fn read(json: &'a str) -> Self {
         let members = members_at(json.as_bytes(), 0).unwrap_or_default();
         let members = members.into_iter().map(|member| {
-            let key = std::str::from_utf8(member.key).unwrap_or_default();
+            let key = member.start + 1..member.start + 1 + member.key.len();
+            let key = json.get(key).unwrap_or_default();
             (Cow::Borrowed(key), Cow::Borrowed(&json[member.value]))
         });
         Self {
@@ -160,8 +161,7 @@ pub fn quoted(text: &str) -> String {
 pub fn push_quoted(json: &mut String, text: &str) {
     json.push('"');
     let mut rest = text;
-    let is_escaped = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    while let Some(place) = rest.bytes().position(is_escaped) {
+    while let Some(place) = first_escaped(rest.as_bytes()) {
         json.push_str(&rest[..place]);
         match rest.as_bytes()[place] {
             b'\n' => json.push_str("\\n"),
