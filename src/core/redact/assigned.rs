@@ -29,6 +29,17 @@ pub(crate) const ENDINGS: &[&str] = &[
     "database_url",
 ];
 
+/// How further names of members end whose text is a secret.
+pub(crate) const MEMBERS: &[&str] = &[
+    "authorization",
+    "authentication",
+    "cookie",
+    "dsn",
+    "code",
+    "word",
+    "phrase",
+];
+
 /// Most bytes of a name, and of a value.
 const NAME: usize = 64;
 const VALUE: usize = 512;
@@ -111,6 +122,9 @@ fn skip_blanks(bytes: &[u8], at: usize) -> usize {
 /// Whether a word may end the name of a secret in a text whose escapes are not decoded, however deep they are nested:
 /// all that [`assigned`] and the names of members find once they are, and what no look at the escapes can tell.
 pub(crate) fn may_assign(text: &str, word: Range<usize>) -> bool {
+    // Names are compared without these signs.
+    let rest = text[word.end..].trim_start_matches(['_', '-']);
+    let word = word.start..text.len() - rest.len();
     let Some(span) = separator(text, word.clone()) else {
         return is_before_tab(text, &word);
     };
@@ -136,7 +150,8 @@ fn is_before_tab(text: &str, word: &Range<usize>) -> bool {
         return false;
     };
     let next = tab.trim_start_matches(['\\', 't', ' ']);
-    rest.starts_with('\\') && (next.starts_with(['=', ':']) || is_flag(text, word))
+    let is_flag = is_flag(text, word) || text[name(text, word.clone())].contains("--");
+    rest.starts_with('\\') && (next.starts_with(['=', ':']) || is_flag)
 }
 
 fn may_be_secret(text: &str, name: &str, span: Range<usize>, is_member: bool) -> bool {
@@ -169,7 +184,8 @@ fn may_be_secret(text: &str, name: &str, span: Range<usize>, is_member: bool) ->
     let is_doubtful = place > end
         && match next {
             b'n' | b'r' => is_member,
-            b'"' => is_quoted && first != b'"',
+            // A quote within the text of a member was quoted once more than those around it.
+            b'"' => is_quoted && first != b'"' || is_member && place - end != open - blank,
             b't' => is_quoted,
             b'u' | b'b' | b'f' | b'/' => true,
             _ => is_member,

@@ -59,6 +59,13 @@ impl KnownSecrets {
         self.count + self.fleeting.len()
     }
 
+    /// Whether a condition holds for one of them.
+    pub(crate) fn any(&self, mut condition: impl FnMut(&str) -> bool) -> bool {
+        let spelled = self.spellings.iter().map(|one| &one.text);
+        let mut fleeting = self.fleeting.iter().map(|(_, secret)| secret);
+        spelled.chain(&mut fleeting).any(|text| condition(text))
+    }
+
     pub(crate) fn is_in(&self, text: &str) -> bool {
         let is_spelled = match &self.finder {
             Some(finder) => finder.is_match(text),

@@ -138,6 +138,13 @@ impl Redactor {
     }
 
     fn hits_of_json(&self, bytes: &[u8]) -> Vec<Hit> {
+        match self.is_surely_clean(bytes) {
+            true => Vec::new(),
+            false => self.hits_of_any_json(bytes),
+        }
+    }
+
+    fn hits_of_any_json(&self, bytes: &[u8]) -> Vec<Hit> {
         let mut hits = Vec::new();
         self.look_into(
             bytes,
@@ -147,6 +154,18 @@ impl Redactor {
             &mut hits,
         );
         merged(hits)
+    }
+
+    /// Whether one walk over a JSON text, without decoding its strings, shows that it holds no secret: so for most.
+    fn is_surely_clean(&self, bytes: &[u8]) -> bool {
+        let Ok(text) = simdutf8::basic::from_utf8(bytes) else {
+            return false;
+        };
+        let is_escaped = |secret: &str| secret.contains(['"', '\\', '/']);
+        !hides_letters(bytes)
+            && !self.known.any(is_escaped)
+            && self.suspects(text).is_nothing()
+            && memchr::memmem::find(bytes, b"\\/").is_none()
     }
 
     /// Whether a text holds a secret.
@@ -369,11 +388,6 @@ fn hides_letters(bytes: &[u8]) -> bool {
 
 /// What kinds of secrets a JSON text seems to hold, each once.
 pub fn kinds_in_json(bytes: &[u8]) -> Vec<String> {
-    let text = simdutf8::basic::from_utf8(bytes);
-    let is_clean = text.is_ok_and(|text| suspected(text) == Suspected::NONE);
-    if is_clean && !hides_letters(bytes) {
-        return Vec::new();
-    }
     let redactor = Redactor::default();
     let hits = redactor.hits_of_json(bytes).into_iter();
     // What was taken out of a line before leaves the rest of it.

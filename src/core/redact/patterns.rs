@@ -1,6 +1,6 @@
 //! What secrets look like: the keys of known services, and values in places that hold secrets.
 
-use super::assigned::{ENDINGS, may_assign};
+use super::assigned::{ENDINGS, MEMBERS, may_assign};
 use crate::bundled;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::{Regex, RegexBuilder};
@@ -92,7 +92,7 @@ impl Words {
             }
         }
         let names = words.len();
-        words.extend(ENDINGS.iter().map(|name| (*name, 0, 0)));
+        words.extend(ENDINGS.iter().chain(MEMBERS).map(|name| (*name, 0, 0)));
         let automaton = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::DFA))
