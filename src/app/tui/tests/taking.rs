@@ -217,12 +217,12 @@ fn a_filter_by_findings_is_applied_to_each_take() {
 fn the_next_finding_stays_inside_the_filter() {
     let mut desk = three_lost_results();
     desk.press("f `tool:one,two` enter g ]");
-    desk.sees("filter too…: 2 items").press("] ]");
+    desk.sees("filter tool:one,two: 2 items").press("] ]");
     desk.sees("no further finding in this filter: [ goes back")
-        .sees("filter too…: 2 items");
+        .sees("filter tool:one,two: 2 items");
     desk.press("[ [ [")
         .sees("no earlier finding in this filter")
-        .sees("filter too…: 2 items");
+        .sees("filter tool:one,two: 2 items");
     desk.press("esc ] ] ] ]").misses("in this filter");
 }
 

@@ -544,7 +544,7 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         };
         left.push(Span::raw("  "));
         // The same for all rows, whose figures are compared.
-        let room = usize::from(inside.width).saturating_sub(digits + FIRST_WORDS);
+        let room = usize::from(inside.width) * FIGURES / 100;
         right.push(Span::styled(figures(turns, usage, room), theme.dim));
         let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
         left.extend(theme.spans(&SafeText::single_line(&words, room), theme.dim));
@@ -557,8 +557,8 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
     }
 }
 
-/// Cells that the label, the first words and the findings of a session have beside its figures.
-const FIRST_WORDS: usize = 25;
+/// Percent of a row that the figures of a session have: the rest is for its label, its first words and its findings.
+const FIGURES: usize = 45;
 
 /// How many turns a session has and what it took, in columns, as far as they have room; its cost matters most.
 fn figures(turns: usize, usage: Option<&SessionUsage>, room: usize) -> String {
@@ -567,7 +567,7 @@ fn figures(turns: usize, usage: Option<&SessionUsage>, room: usize) -> String {
         return turns;
     };
     let UsageSummary { span, tokens, cost } = UsageSummary::of(usage);
-    let columns = [(cost, 8, 2), (span, 7, 0), (tokens, 11, 1)];
+    let columns = [(cost, 7, 2), (span, 7, 0), (tokens, 11, 1)];
     let mut left = room.saturating_sub(turns.len());
     let mut kept: Vec<(u8, String)> = Vec::new();
     for (figure, width, place) in columns {
