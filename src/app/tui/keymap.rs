@@ -322,34 +322,47 @@ pub const KEYMAP: &[Binding] = &[
     row("PgUp ^b", C::Page(Backward), EVERYWHERE, Group::Move, "a page up"),
     row("g home", C::Edge(Backward), EVERYWHERE, Group::Move, "to the top"),
     row("G end", C::Edge(Forward), EVERYWHERE, Group::Move, "to the bottom"),
-    row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording; in the filter: keep the filter").in_footer(90, "open"),
-    row("/ f", C::Filter, &[Picker], Group::Recordings, "filter the recordings: ? in it shows the words and fields").in_footer(80, "filter"),
-    row("s", C::Sort, &[Picker], Group::Recordings, "sort by time, size, findings, tokens, cost or name").in_footer(70, "sort"),
+    row("enter l right", C::Open, &[Picker], Group::Recordings, "open the recording; in the filter: keep the filter")
+        .in_footer(90, "open"),
+    row("/ f", C::Filter, &[Picker], Group::Recordings, "filter the recordings: ? in it shows the words and fields")
+        .in_footer(80, "filter"),
+    row("s", C::Sort, &[Picker], Group::Recordings, "sort by time, size, findings, tokens, cost or name")
+        .in_footer(70, "sort"),
     row("S", C::Reverse, &[Picker], Group::Recordings, "reverse the order"),
-    row("F", C::Contents, &[Picker], Group::Recordings, "find a text or /expression/ in the contents of the listed recordings").in_footer(75, "contents"),
-    row("tab", C::Group, &[Picker], Group::Recordings, "group by project folder, by agent, or not at all").in_footer(60, "group"),
+    row("F", C::Contents, &[Picker], Group::Recordings,
+        "find a text or /expression/ in the contents of the listed recordings").in_footer(75, "contents"),
+    row("tab", C::Group, &[Picker], Group::Recordings, "group by project folder, by agent, or not at all")
+        .in_footer(60, "group"),
     row(".", C::Unread, &[Picker], Group::Recordings, "show or hide unreadable files"),
-    row("R F5", C::Renew, &[Picker], Group::Recordings, "look for new and changed files; while the list is shown, it does so by itself").alias(&["refresh", "reload"]),
-    row("space", C::Toggle, &[Picker], Group::Recordings, "preview of the first and last messages, or more rows").in_footer(50, "preview"),
+    row("R F5", C::Renew, &[Picker], Group::Recordings,
+        "look for new and changed files; while the list is shown, it does so by itself").alias(&["refresh", "reload"]),
+    row("space", C::Toggle, &[Picker], Group::Recordings, "preview of the first and last messages, or more rows")
+        .in_footer(50, "preview"),
     row("J", C::Turn(Forward), HISTORY, Group::Move, "next turn").alias(&["until"]),
     row("K", C::Turn(Backward), HISTORY, Group::Move, "previous turn"),
     row("l right", C::Unfold, HISTORY, Group::Tree, "unfold the turn; then go right"),
     row("h left", C::Fold, HISTORY, Group::Tree, "fold the turn; else go left"),
     row("space", C::Toggle, &[Browse], Group::Tree, "fold or unfold the turn"),
     row("=", C::FoldAll(true), HISTORY, Group::Tree, "unfold all turns").alias(&["expand"]),
-    row("-", C::FoldAll(false), HISTORY, Group::Tree, "fold all turns; in the transcript, where all are folded: one line each, or a few").alias(&["collapse"]),
+    row("-", C::FoldAll(false), HISTORY, Group::Tree,
+        "fold all turns; in the transcript, where all are folded: one line each, or a few").alias(&["collapse"]),
     row("]", C::Finding(Forward), PANES, Group::Findings, "next finding").in_footer(90, "finding").alias(&["next"]),
     row("[", C::Finding(Backward), PANES, Group::Findings, "previous finding"),
     row("}", C::Error(Forward), PANES, Group::Findings, "next error").alias(&["find error"]),
     row("{", C::Error(Backward), PANES, Group::Findings, "previous error"),
-    row("!", C::Explain, PANES, Group::Findings, "explain the finding: its message in full, what the provider says, what to do").alias(&["explain", "why", "describe"]),
-    row("%", C::Partner, PANES, Group::Findings, "from a call to its result and back").in_footer(80, "pair").alias(&["finish"]),
-    row("/", C::Find, PANES, Group::Find, "find a text, or /expression/: a regular expression between slashes").in_footer(70, "find").alias(&["search", "grep"]),
+    row("!", C::Explain, PANES, Group::Findings,
+        "explain the finding: its message in full, what the provider says, what to do")
+        .alias(&["explain", "why", "describe"]),
+    row("%", C::Partner, PANES, Group::Findings, "from a call to its result and back")
+        .in_footer(80, "pair").alias(&["finish"]),
+    row("/", C::Find, PANES, Group::Find, "find a text, or /expression/: a regular expression between slashes")
+        .in_footer(70, "find").alias(&["search", "grep"]),
     row("/", C::Find, &[Overlay], Group::Find, "in a full-screen text: only the lines with a text or /expression/"),
     row("n", C::Hit(Forward), PANES, Group::Find, "next hit"),
     row("N", C::Hit(Backward), PANES, Group::Find, "previous hit"),
     row("*", C::SameTool, PANES, Group::Find, "next item of the same tool"),
-    row("f", C::Filter, PANES, Group::Find, "filter the items: ? in it shows the words and fields").in_footer(50, "filter"),
+    row("f", C::Filter, PANES, Group::Find, "filter the items: ? in it shows the words and fields")
+        .in_footer(50, "filter"),
     row("m", C::Mark, PANES, Group::Find, "mark the item").alias(&["bookmark"]),
     row("'", C::Note, PANES, Group::Find, "write a note on the item").alias(&["comment", "annotate"]),
     row("M", C::OnlyMarked, PANES, Group::Find, "only items with a mark or a note, or all"),
@@ -358,62 +371,96 @@ pub const KEYMAP: &[Binding] = &[
     row("1", C::Pane(0), PANES, Group::Panes, "turns"),
     row("2", C::Pane(1), PANES, Group::Panes, "items of the turn"),
     row("3", C::Pane(2), PANES, Group::Panes, "the item in full").alias(&["print", "list"]),
-    row("4", C::Pane(3), PANES, Group::Panes, "all findings").in_footer(40, "list findings").alias(&["backtrace", "bt", "where", "problems", "issues"]),
-    row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file").alias(&["info threads", "info inferiors", "sub-agents", "agents", "tasks"]),
-    row("z", C::ZoomPane, PANES, Group::Panes, "the pane over the whole screen, or all panes").alias(&["zoom", "maximize", "full screen"]),
+    row("4", C::Pane(3), PANES, Group::Panes, "all findings")
+        .in_footer(40, "list findings").alias(&["backtrace", "bt", "where", "problems", "issues"]),
+    row("5 S", C::Pane(4), PANES, Group::Panes, "the sessions of the file")
+        .alias(&["info threads", "info inferiors", "sub-agents", "agents", "tasks"]),
+    row("z", C::ZoomPane, PANES, Group::Panes, "the pane over the whole screen, or all panes")
+        .alias(&["zoom", "maximize", "full screen"]),
     row("<", C::Resize(Forward), PANES, Group::Panes, "wider detail").alias(&["resize", "wider"]),
     row(">", C::Resize(Backward), PANES, Group::Panes, "narrower detail").alias(&["narrower"]),
-    row("|", C::Transcript, PANES, Group::Panes, "the transcript in one view, or columns").alias(&["layout", "columns"]),
+    row("|", C::Transcript, PANES, Group::Panes, "the transcript in one view, or columns")
+        .alias(&["layout", "columns"]),
     row("t", C::View, PANES, Group::Panes, "pretty, unescaped or raw").alias(&["json", "source"]),
-    row("enter", C::Open, PANES, Group::Recover, "fixes for the finding; in lists: open").in_footer(85, "fixes").alias(&["fix", "repair"]),
-    row("enter", C::Open, &[Overlay], Group::Totals, "in the totals: go to the turn, the call or the sub-agent; esc comes back"),
+    row("enter", C::Open, PANES, Group::Recover, "fixes for the finding; in lists: open")
+        .in_footer(85, "fixes").alias(&["fix", "repair"]),
+    row("enter", C::Open, &[Overlay], Group::Totals,
+        "in the totals: go to the turn, the call or the sub-agent; esc comes back"),
     row("+ =", C::Zoom(Forward), &[Overlay], Group::Timeline, "in the timeline: zoom in on the bar under the cursor"),
     row("-", C::Zoom(Backward), &[Overlay], Group::Timeline, "in the timeline: zoom out"),
     row("l right", C::Pan(Forward), &[Overlay], Group::Timeline, "in the timeline: later"),
     row("h left", C::Pan(Backward), &[Overlay], Group::Timeline, "in the timeline: earlier"),
     row("o", C::Sort, &[Overlay], Group::Totals, "in the totals: sort by cost, time or size"),
-    row("i", C::Recover("inject-error"), PANES, Group::Recover, "inject an error that the model can read; reject a call").in_footer(84, "inject"),
-    row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn; a call that may have run: run it again").in_footer(0, "retry").alias(&["rerun", "again"]),
-    row("a", C::Recover("fallback"), PANES, Group::Recover, "accept a fallback; live: release what is held, decide about an approval").in_footer(0, "fallback"),
+    row("i", C::Recover("inject-error"), PANES, Group::Recover,
+        "inject an error that the model can read; reject a call").in_footer(84, "inject"),
+    row("r", C::Recover("retry"), PANES, Group::Recover, "retry the turn; a call that may have run: run it again")
+        .in_footer(0, "retry").alias(&["rerun", "again"]),
+    row("a", C::Recover("fallback"), PANES, Group::Recover,
+        "accept a fallback; live: release what is held, decide about an approval").in_footer(0, "fallback"),
     row("s", C::Recover("take-suggestion"), PANES, Group::Recover, "take the suggestion").in_footer(0, "suggestion"),
     row("e", C::Recover("edit"), PANES, Group::Recover, "edit the item").in_footer(0, "edit").alias(&["set"]),
     row("E", C::EditJson, PANES, Group::Recover, "edit the item as JSON"),
-    row("o", C::Recover("supply-output"), PANES, Group::Recover, "supply the output; in the transcript, where none is missing: the totals").in_footer(0, "output"),
-    row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair").in_footer(0, "drop").destructive().alias(&["delete", "remove"]),
-    row("Y", C::FixAll, DEBUGGER, Group::Recover, "apply all safe fixes of the session: shows them first; one take, one undo").in_footer(83, "fix all").alias(&["fix all", "repair all", "safe fixes", "autofix"]),
+    row("o", C::Recover("supply-output"), PANES, Group::Recover,
+        "supply the output; in the transcript, where none is missing: the totals").in_footer(0, "output"),
+    row("x", C::Recover("drop-pair"), PANES, Group::Recover, "drop the pair")
+        .in_footer(0, "drop").destructive().alias(&["delete", "remove"]),
+    row("Y", C::FixAll, DEBUGGER, Group::Recover,
+        "apply all safe fixes of the session: shows them first; one take, one undo")
+        .in_footer(83, "fix all").alias(&["fix all", "repair all", "safe fixes", "autofix"]),
     row("u", C::Undo, PANES, Group::Recover, "undo: back to the previous take").alias(&["reverse-step", "revert"]),
     row("^r", C::Redo, PANES, Group::Recover, "redo: forward to the next take"),
-    row("D", C::Fork, PANES, Group::Recover, "fork here: a take that ends after this item (in the transcript: and the results of its calls), or in the list of turns after this turn").alias(&["branch"]),
-    row("T", C::Takes, PANES, Group::Recover, "the takes and their differences").alias(&["diff", "compare", "history", "versions"]),
-    row("W", C::Lab, PANES, Group::Recover, "the wording lab: which words help the model, counted over many samples").alias(&["lab", "wording lab", "compare wordings", "experiment"]),
+    row("D", C::Fork, PANES, Group::Recover,
+        "fork here: a take that ends after this item (in the transcript: and the results of its calls), or in the list of turns after this turn")
+        .alias(&["branch"]),
+    row("T", C::Takes, PANES, Group::Recover, "the takes and their differences")
+        .alias(&["diff", "compare", "history", "versions"]),
+    row("W", C::Lab, PANES, Group::Recover, "the wording lab: which words help the model, counted over many samples")
+        .alias(&["lab", "wording lab", "compare wordings", "experiment"]),
     row("I", C::Intercept, PANES, Group::Live, "switch the proxy's interception on or off"),
     row("v", C::Views, PANES, Group::Live, "exchange: what the agent sees, or what the provider sees"),
-    row("V", C::BothViews, PANES, Group::Live, "exchange: what the agent sees beside what the provider sees").alias(&["side by side", "diff"]),
-    row("b", C::Break, PANES, Group::Live, "set a breakpoint on the item under the cursor").alias(&["break", "b", "tbreak"]),
-    row("B", C::Breakpoints, PANES, Group::Live, "all breakpoints: on or off, once, delete, add").alias(&["info breakpoints", "info b", "delete", "disable", "enable"]),
-    row(".", C::StepRun, PANES, Group::Live, "step: one model request, or the tools of one reply").in_footer(0, "step").alias(&["step", "s", "stepi"]),
-    row("c", C::Continue, PANES, Group::Live, "continue; in a recording: continue live from this take").in_footer(0, "continue").alias(&["continue", "c", "cont", "run", "resume", "replay"]),
-    row("p", C::PauseRun, PANES, Group::Live, "pause the run before its next step").in_footer(0, "pause").alias(&["interrupt"]),
-    row("X", C::Abort, PANES, Group::Live, "abort the run; open calls are closed").in_footer(0, "abort").alias(&["kill", "abort"]).destructive(),
-    row("A", C::Always, PANES, Group::Live, "always approve this tool; release a fault unchanged").in_footer(0, "release").alias(&["release", "approve"]),
-    row("F", C::Follow, PANES, Group::Live, "follow the file or the run as it grows").in_footer(20, "follow").alias(&["tail", "watch", "reload"]),
-    row("H", C::Health, DEBUGGER, Group::Findings, "tool health: calls, errors, rates").alias(&["info tools", "failures"]),
-    row("U", C::Usage, DEBUGGER, Group::Totals, "where tokens, money and time went: by tool, by turn, the largest results").alias(&["tokens", "totals", "usage", "stats", "cost", "expensive", "price", "money", "spending", "budget"]),
-    row("Z", C::Timeline, DEBUGGER, Group::Timeline, "the run as bars over time: model, tools, waiting").alias(&["timeline", "duration", "slow", "latency", "time"]),
+    row("V", C::BothViews, PANES, Group::Live, "exchange: what the agent sees beside what the provider sees")
+        .alias(&["side by side", "diff"]),
+    row("b", C::Break, PANES, Group::Live, "set a breakpoint on the item under the cursor")
+        .alias(&["break", "b", "tbreak"]),
+    row("B", C::Breakpoints, PANES, Group::Live, "all breakpoints: on or off, once, delete, add")
+        .alias(&["info breakpoints", "info b", "delete", "disable", "enable"]),
+    row(".", C::StepRun, PANES, Group::Live, "step: one model request, or the tools of one reply")
+        .in_footer(0, "step").alias(&["step", "s", "stepi"]),
+    row("c", C::Continue, PANES, Group::Live, "continue; in a recording: continue live from this take")
+        .in_footer(0, "continue").alias(&["continue", "c", "cont", "run", "resume", "replay"]),
+    row("p", C::PauseRun, PANES, Group::Live, "pause the run before its next step")
+        .in_footer(0, "pause").alias(&["interrupt"]),
+    row("X", C::Abort, PANES, Group::Live, "abort the run; open calls are closed")
+        .in_footer(0, "abort").alias(&["kill", "abort"]).destructive(),
+    row("A", C::Always, PANES, Group::Live, "always approve this tool; release a fault unchanged")
+        .in_footer(0, "release").alias(&["release", "approve"]),
+    row("F", C::Follow, PANES, Group::Live, "follow the file or the run as it grows")
+        .in_footer(20, "follow").alias(&["tail", "watch", "reload"]),
+    row("H", C::Health, DEBUGGER, Group::Findings, "tool health: calls, errors, rates")
+        .alias(&["info tools", "failures"]),
+    row("U", C::Usage, DEBUGGER, Group::Totals,
+        "where tokens, money and time went: by tool, by turn, the largest results")
+        .alias(&["tokens", "totals", "usage", "stats", "cost", "expensive", "price", "money", "spending", "budget"]),
+    row("Z", C::Timeline, DEBUGGER, Group::Timeline, "the run as bars over time: model, tools, waiting")
+        .alias(&["timeline", "duration", "slow", "latency", "time"]),
     row("L", C::Log, DEBUGGER, Group::Files, "the events of the run, and read errors").alias(&["info log", "events"]),
     row("P", C::Picture, PANES, Group::Files, "show or save the images of the item").alias(&["image", "pictures"]),
     row("y", C::Copy, PANES, Group::Files, "copy").alias(&["yank", "clipboard"]),
     row("^e", C::Editor, PANES, Group::Files, "open the item in $EDITOR"),
     row("w", C::SaveAs, PANES, Group::Files, "save as").alias(&["export", "write", "convert", "html"]),
-    row(": ^p", C::Palette, PANES, Group::Program, "all commands by name; a number goes to that turn, #40 to item 40").alias(&["jump", "goto", "go to turn"]),
+    row(": ^p", C::Palette, PANES, Group::Program, "all commands by name; a number goes to that turn, #40 to item 40")
+        .alias(&["jump", "goto", "go to turn"]),
     row(": ^p", C::Palette, &[Picker], Group::Program, "all commands by name; a number goes to that recording"),
-    row("? F1", C::Help, EVERYWHERE, Group::Program, "the keys").in_footer(100, "help").alias(&["help", "shortcuts", "bindings"]),
+    row("? F1", C::Help, EVERYWHERE, Group::Program, "the keys")
+        .in_footer(100, "help").alias(&["help", "shortcuts", "bindings"]),
     row("esc", C::Back, EVERYWHERE, Group::Program, "back"),
-    row("q", C::Close, EVERYWHERE, Group::Program, "close; at the top level quit").in_footer(95, "quit").alias(&["exit", "quit!"]).destructive(),
+    row("q", C::Close, EVERYWHERE, Group::Program, "close; at the top level quit")
+        .in_footer(95, "quit").alias(&["exit", "quit!"]).destructive(),
     row("Q ^c", C::Quit, EVERYWHERE, Group::Program, "quit").alias(&["exit", "quit!"]).destructive(),
     row("^z", C::Suspend, EVERYWHERE, Group::Program, "suspend"),
     row("^l", C::Redraw, EVERYWHERE, Group::Program, "redraw the screen"),
-    row("^t", C::NextTheme, EVERYWHERE, Group::Program, "next theme; `theme` in config.toml keeps one").alias(&["theme", "colours", "colors", "settings", "config", "dark", "light"]),
+    row("^t", C::NextTheme, EVERYWHERE, Group::Program, "next theme; `theme` in config.toml keeps one")
+        .alias(&["theme", "colours", "colors", "settings", "config", "dark", "light"]),
 ];
 
 static DEFAULTS: LazyLock<Vec<Binding>> =

@@ -503,7 +503,7 @@ mod tests {
             (
                 "apply_patch",
                 "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: b.rs\n+z\n*** End Patch",
-                "apply_patch(a.rs, b.rs (new file))",
+                "apply_patch(2 files: a.rs, b.rs (new file))",
             ),
             (
                 "shell",

@@ -206,7 +206,7 @@ impl Capture {
         if let Some(item) = items.iter_mut().find(|item| item.kind.is_from_model()) {
             item.flags = item.flags.with(Flags::STARTS_REPLY);
         }
-        let needs_mark = self.are_events && dialect == Dialect::Chat;
+        let needs_mark = self.are_events && dialect.codec().facts().tells_usage_last;
         match items.last_mut() {
             Some(item) => {
                 item.flags.set_if(Flags::INCOMPLETE, !ended);

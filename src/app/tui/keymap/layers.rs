@@ -37,12 +37,18 @@ const SHOWN: &[Context] = &[
 #[rustfmt::skip]
 pub const LAYERS: &[Binding] = &[
     row("^s F2", C::Accept, TEXTS, Group::Wording, "accept the text").in_footer(100, "accept"),
-    row("enter", C::Choose, &[Library], Group::Wording, "copy the wording of the library into the text").in_footer(105, "use it"),
-    row("tab S-tab", C::OtherPart, EDITOR, Group::Wording, "switch between the text and the library").in_footer(90, "text/library"),
-    row("^t", C::OtherAnswer, TEXTS, Group::Wording, "one call or all faulty calls of the turn; a fallback: into the history or not; an output: an error or not").in_footer(80, "toggle"),
-    row("^n", C::Value(Forward), &[Words], Group::Wording, "keep the value and open the next one; one take has all changes").in_footer(75, "next value"),
+    row("enter", C::Choose, &[Library], Group::Wording, "copy the wording of the library into the text")
+        .in_footer(105, "use it"),
+    row("tab S-tab", C::OtherPart, EDITOR, Group::Wording, "switch between the text and the library")
+        .in_footer(90, "text/library"),
+    row("^t", C::OtherAnswer, TEXTS, Group::Wording,
+        "one call or all faulty calls of the turn; a fallback: into the history or not; an output: an error or not")
+        .in_footer(80, "toggle"),
+    row("^n", C::Value(Forward), &[Words], Group::Wording,
+        "keep the value and open the next one; one take has all changes").in_footer(75, "next value"),
     row("^p", C::Value(Backward), &[Words], Group::Wording, "keep the value and open the previous one"),
-    row("^u", C::Type, &[Wording, Words], Group::Wording, "clear the line before the cursor").in_footer(65, "clear line"),
+    row("^u", C::Type, &[Wording, Words], Group::Wording, "clear the line before the cursor")
+        .in_footer(65, "clear line"),
     row("^x", C::Type, &[Wording, Words], Group::Wording, "clear all of it").in_footer(66, "clear all"),
     row("^k", C::Type, &[Wording, Words], Group::Wording, "clear the line after the cursor"),
     row("^z", C::Undo, &[Wording, Words], Group::Wording, "undo the last change of the text").in_footer(60, "undo"),
@@ -52,30 +58,42 @@ pub const LAYERS: &[Binding] = &[
     row("PgUp", C::Preview(Backward), &[Wording, Words], Group::Wording, "scroll it up"),
     row("esc ^c", C::Leave, TEXTS, Group::Wording, "close; the text is kept as a draft").in_footer(95, "close"),
     row("F1", C::Help, TYPED, Group::Wording, "the keys of the editor").in_footer(1, "help"),
-    row("enter", C::Choose, &[Offers, Values, Readings], Group::Asking, "select the entry under the cursor").in_footer(100, "select"),
+    row("enter", C::Choose, &[Offers, Values, Readings], Group::Asking, "select the entry under the cursor")
+        .in_footer(100, "select"),
     row("!", C::Explain, &[Offers], Group::Asking, "explain the findings").in_footer(70, "explain"),
-    row("Y", C::FixAll, &[Offers], Group::Asking, "apply all safe fixes of the session, also those of other items").in_footer(75, "fix all"),
-    row("2 j down", C::Value(Forward), &[Readings], Group::Asking, "the second reading of broken arguments").in_footer(80, "second"),
+    row("Y", C::FixAll, &[Offers], Group::Asking, "apply all safe fixes of the session, also those of other items")
+        .in_footer(75, "fix all"),
+    row("2 j down", C::Value(Forward), &[Readings], Group::Asking, "the second reading of broken arguments")
+        .in_footer(80, "second"),
     row("1 k up", C::Value(Backward), &[Readings], Group::Asking, "the first one").in_footer(85, "first"),
     row("y", C::Yes, &[Question], Group::Asking, "yes").in_footer(100, "yes"),
     row("n", C::No, &[Question], Group::Asking, "no").in_footer(95, "no"),
-    row("esc q ^c", C::Leave, &[Offers, Question, Readings], Group::Asking, "cancel; nothing is changed").in_footer(90, "cancel"),
+    row("esc q ^c", C::Leave, &[Offers, Question, Readings], Group::Asking, "cancel; nothing is changed")
+        .in_footer(90, "cancel"),
     row("^s F2", C::Accept, &[Values], Group::Asking, "accept all changed values").in_footer(95, "accept all"),
     row("d x", C::Delete, &[Values], Group::Asking, "remove the value").in_footer(70, "remove"),
     row("^n", C::Value(Forward), &[Values], Group::Asking, "next invalid value").in_footer(80, "next invalid"),
-    row("esc q ^c", C::Leave, &[Values], Group::Asking, "close; changed values are kept as a draft").in_footer(90, "close"),
+    row("esc q ^c", C::Leave, &[Values], Group::Asking, "close; changed values are kept as a draft")
+        .in_footer(90, "close"),
     row("? F1", C::Help, SHOWN, Group::Asking, "the keys of what is shown").in_footer(1, "help"),
-    row("enter", C::Accept, &[Proposal], Group::Differences, "accept the change that is shown").in_footer(100, "accept"),
+    row("enter", C::Accept, &[Proposal], Group::Differences, "accept the change that is shown")
+        .in_footer(100, "accept"),
     row("e", C::Reword, &[Proposal], Group::Differences, "change the wording").in_footer(80, "reword"),
-    row("]", C::Difference(Forward), &[Proposal, Comparison], Group::Differences, "next difference").in_footer(70, "next"),
-    row("[", C::Difference(Backward), &[Proposal, Comparison], Group::Differences, "previous difference").in_footer(65, "previous"),
-    row("esc q ^c", C::Leave, &[Proposal, Comparison], Group::Differences, "cancel; nothing is changed").in_footer(90, "cancel"),
+    row("]", C::Difference(Forward), &[Proposal, Comparison], Group::Differences, "next difference")
+        .in_footer(70, "next"),
+    row("[", C::Difference(Backward), &[Proposal, Comparison], Group::Differences, "previous difference")
+        .in_footer(65, "previous"),
+    row("esc q ^c", C::Leave, &[Proposal, Comparison], Group::Differences, "cancel; nothing is changed")
+        .in_footer(90, "cancel"),
     row("enter", C::Choose, &[Takes], Group::Takes, "go to the take").in_footer(100, "go to"),
-    row("d", C::Compare, &[Takes], Group::Takes, "compare with the marked take; without a mark, with the current take; the current take with its parent").in_footer(90, "compare"),
+    row("d", C::Compare, &[Takes], Group::Takes,
+        "compare with the marked take; without a mark, with the current take; the current take with its parent")
+        .in_footer(90, "compare"),
     row("m", C::Mark, &[Takes], Group::Takes, "mark for a comparison").in_footer(60, "mark"),
     row("n", C::Note, &[Takes], Group::Takes, "write a note").in_footer(80, "note"),
     row("r", C::Rename, &[Takes], Group::Takes, "give it a name").in_footer(70, "rename"),
-    row("x del", C::Delete, &[Takes], Group::Takes, "drop the take and all that came of it from the list").in_footer(50, "drop"),
+    row("x del", C::Delete, &[Takes], Group::Takes, "drop the take and all that came of it from the list")
+        .in_footer(50, "drop"),
     row("u", C::Undo, &[Takes], Group::Takes, "list the take again that was dropped last").in_footer(40, "restore"),
     row("esc q ^c", C::Leave, &[Takes], Group::Takes, "close").in_footer(95, "close"),
     row("enter", C::Accept, &[Saving], Group::Saving, "save").in_footer(100, "save"),
@@ -85,7 +103,8 @@ pub const LAYERS: &[Binding] = &[
     row("enter", C::Accept, &[Line], Group::Lines, "accept the line"),
     row("up ^p", C::Value(Backward), &[Line], Group::Lines, "previous entry of the prompt's history"),
     row("down ^n", C::Value(Forward), &[Line], Group::Lines, "next entry of the prompt's history"),
-    row("enter", C::Choose, &[Palette], Group::Lines, "palette: run the command; a number goes to that turn, exchange or row"),
+    row("enter", C::Choose, &[Palette], Group::Lines,
+        "palette: run the command; a number goes to that turn, exchange or row"),
     row("down tab ^n", C::Value(Forward), &[Palette], Group::Lines, "palette: the next command"),
     row("up S-tab ^p", C::Value(Backward), &[Palette], Group::Lines, "palette: the previous command"),
     row("tab", C::Complete, &[Line], Group::Lines, "complete the path of a file"),
@@ -97,21 +116,26 @@ pub const LAYERS: &[Binding] = &[
     row("F1", C::Help, LINES, Group::Lines, "the keys of the prompt").in_footer(1, "help"),
     row("enter", C::Choose, &[Copying], Group::Files, "copy the first of the list"),
     row("esc q ^c", C::Leave, &[Copying], Group::Files, "cancel; nothing is copied"),
-    row("y", C::Yes, &[Approval], Group::Deciding, "run the call, once all of it has been shown").in_footer(100, "run it"),
-    row("n i", C::No, &[Approval], Group::Deciding, "reject the call, with words for the model").in_footer(95, "reject"),
+    row("y", C::Yes, &[Approval], Group::Deciding, "run the call, once all of it has been shown")
+        .in_footer(100, "run it"),
+    row("n i", C::No, &[Approval], Group::Deciding, "reject the call, with words for the model")
+        .in_footer(95, "reject"),
     row("A", C::Always, &[Approval], Group::Deciding, "run it and all later calls of the tool").in_footer(80, "always"),
     row("e", C::Change, &[Approval], Group::Deciding, "edit the arguments first").in_footer(85, "edit"),
-    row("y", C::Yes, &[Trust], Group::Deciding, "trust the agent's file, once all of it has been shown").in_footer(100, "trust it"),
+    row("y", C::Yes, &[Trust], Group::Deciding, "trust the agent's file, once all of it has been shown")
+        .in_footer(100, "trust it"),
     row("n", C::No, &[Trust], Group::Deciding, "do not trust it; nothing of it runs").in_footer(95, "no"),
     row("esc q ^c", C::Leave, &[Approval, Trust], Group::Deciding, "close; nothing runs").in_footer(70, "close"),
     row("enter", C::Choose, &[Places], Group::Breaking, "set the breakpoint").in_footer(100, "set"),
     row("o", C::Once, &[Places, Breakpoints], Group::Breaking, "once only, or lasting").in_footer(80, "once"),
     row("space enter", C::Enable, &[Breakpoints], Group::Breaking, "on or off").in_footer(100, "on/off"),
-    row("a", C::Add, &[Breakpoints], Group::Breaking, "add one by words: tool search_*, arg .amount > 100, once turn 5").in_footer(90, "add"),
+    row("a", C::Add, &[Breakpoints], Group::Breaking, "add one by words: tool search_*, arg .amount > 100, once turn 5")
+        .in_footer(90, "add"),
     row("d x", C::Delete, &[Breakpoints], Group::Breaking, "delete").in_footer(85, "delete"),
     row("esc q ^c B", C::Leave, &[Breakpoints], Group::Breaking, "close").in_footer(70, "close"),
     row("esc q ^c", C::Leave, &[Places], Group::Breaking, "close").in_footer(70, "close"),
-    row("e enter", C::Enable, &[Tools], Group::Breaking, "enable a tool that its breaker switched off").in_footer(100, "enable"),
+    row("e enter", C::Enable, &[Tools], Group::Breaking, "enable a tool that its breaker switched off")
+        .in_footer(100, "enable"),
     row("H", C::Health, &[Tools], Group::Breaking, "tool health of the history").in_footer(80, "history"),
     row("esc q ^c", C::Leave, &[Tools], Group::Breaking, "close").in_footer(90, "close"),
     row("y enter", C::Choose, &[Winner], Group::Lab, "copy the wording in this form").in_footer(100, "copy"),
