@@ -261,6 +261,11 @@ fn readme_and_help_tables_are_true() {
             "tables",
             retake_live::tables::markdown_tables(),
         ),
+        (
+            "src/help/query.md",
+            "columns",
+            retake_live::tables::markdown_columns(),
+        ),
         ("src/help/chaos.md", "chaos-keys", key_tables(&SPEC_TABLES)),
         ("src/help/chaos.md", "chaos-faults", chaos_faults()),
     ];

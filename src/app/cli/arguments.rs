@@ -30,6 +30,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     let features = [
         (cfg!(feature = "images"), ", images"),
         (cfg!(feature = "tables"), ", tables"),
+        (cfg!(feature = "query"), ", query"),
     ];
     let features = features.into_iter().filter(|(is_built, _)| *is_built);
     let features: String = features.map(|(_, name)| name).collect();
@@ -80,6 +81,8 @@ pub enum Task {
     Doctor(DoctorArguments),
     /// Report where tokens and time went: by tool, by turn, the largest results
     Usage(UsageArguments),
+    /// Run SQL over the sessions, items, calls and findings of recordings
+    Query(QueryArguments),
     /// Print the settings of the screen, and where each came from
     Config(ConfigArguments),
     /// Export a recovery as code, as a policy entry or as a test fixture; a transcript as HTML or Markdown
@@ -237,6 +240,7 @@ pub(in crate::cli) const TOPICS: &[Topic] = topics! {
     "doctor": "heal sessions that agents cannot resume",
     "json": "the JSON that commands print",
     "tables": "tables of sessions, calls and findings for DuckDB, Polars, Spark",
+    "query": "SQL over the same tables",
     "exit-codes": "exit codes of every command",
     "privacy": "stored files, and how secrets are kept out of them",
     "limits": "what retake does not do",
@@ -947,6 +951,36 @@ pub struct UsageArguments {
     /// When to use colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
+}
+
+#[derive(Debug, Args)]
+pub struct QueryArguments {
+    /// The query, over the tables sessions, items, calls, findings and problems (`retake help query`)
+    #[arg(value_name = "SQL")]
+    pub sql: String,
+    /// Recordings or folders of them, - for standard input
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// Format of the rows (--as sets the format of the input)
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: QueryFormat,
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+    /// When to use colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+/// Form of the rows that a query gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+pub enum QueryFormat {
+    /// A table for people
+    #[default]
+    Text,
+    /// One JSON object a row
+    Json,
+    /// A line with the names, then one a row
+    Csv,
 }
 
 /// What a report about usage is sorted by.

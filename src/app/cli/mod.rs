@@ -27,6 +27,8 @@ mod mistaken;
 mod open;
 mod output;
 mod proxy;
+#[cfg(feature = "query")]
+mod query;
 mod recovery;
 mod replay;
 mod report;
@@ -79,6 +81,13 @@ fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Task::Health(arguments)) => health::run(arguments),
         Some(Task::Doctor(arguments)) => doctor::run(arguments),
         Some(Task::Usage(arguments)) => usage::run(arguments),
+        #[cfg(feature = "query")]
+        Some(Task::Query(arguments)) => query::run(arguments),
+        #[cfg(not(feature = "query"))]
+        Some(Task::Query(_)) => Err(Failure::with_hint(
+            "this build of retake runs no queries",
+            "`cargo install --path . --features query` builds one that does; `retake help tables` has other engines",
+        )),
         Some(Task::Config(arguments)) => config::run(arguments),
         Some(Task::Export(arguments)) => export::run(arguments),
         Some(Task::Run(arguments)) => run::run(arguments),

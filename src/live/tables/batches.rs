@@ -19,6 +19,23 @@ pub trait BatchSink {
     type Error: From<ArrowError>;
 
     fn take(&mut self, batch: RecordBatch) -> Result<(), Self::Error>;
+
+    /// Whether there is a use for the rows of the table.
+    fn is_wanted(&self) -> bool {
+        true
+    }
+}
+
+impl<S: BatchSink> BatchSink for Option<S> {
+    type Error = S::Error;
+
+    fn take(&mut self, batch: RecordBatch) -> Result<(), S::Error> {
+        self.as_mut().map_or(Ok(()), |sink| sink.take(batch))
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.as_ref().is_some_and(S::is_wanted)
+    }
 }
 
 impl BatchSink for Vec<RecordBatch> {
@@ -91,8 +108,15 @@ impl<S: BatchSink> TableSet<S> {
     }
 
     pub(super) fn push<'a, R: Row<'a>>(&mut self, row: R) -> Result<(), RowsError<S::Error>> {
-        let pushed = self.writers[R::TABLE].push(row.values());
-        pushed.map_err(RowsError::Sink)
+        let writer = &mut self.writers[R::TABLE];
+        if !writer.sink.is_wanted() {
+            return Ok(());
+        }
+        writer.push(row.values()).map_err(RowsError::Sink)
+    }
+
+    pub(super) fn wants<'a, R: Row<'a>>(&self) -> bool {
+        self.writers[R::TABLE].sink.is_wanted()
     }
 
     /// Hands over the last rows; gives the sinks, in the order of the tables.

@@ -261,3 +261,13 @@ pub fn markdown_tables() -> String {
     }
     text
 }
+
+/// The names of the tables and of their columns as Markdown, for `retake help query`.
+pub fn markdown_columns() -> String {
+    let rows = tables().into_iter().map(|table| {
+        let columns = table.columns.iter().map(|it| format!("`{}`", it.name));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        format!("| `{}` | {columns} |\n", table.name)
+    });
+    "| table | columns |\n|---|---|\n".to_owned() + &rows.collect::<String>()
+}

@@ -20,6 +20,10 @@ pub fn write_rows<S: BatchSink>(
     for problem in &report.problems {
         push_problem(tables, report, None, problem)?;
     }
+    // What is read of the items again costs as much as judging them.
+    let has_history = tables.wants::<SessionRow<'_>>()
+        || tables.wants::<ItemRow<'_>>()
+        || tables.wants::<CallRow<'_>>();
     for (session, of_session) in recording.sessions.iter().zip(&report.sessions) {
         let rows = SessionRows {
             report,
@@ -28,7 +32,9 @@ pub fn write_rows<S: BatchSink>(
             of_session,
         };
         rows.findings(tables)?;
-        rows.history(tables, prices)?;
+        if has_history {
+            rows.history(tables, prices)?;
+        }
     }
     Ok(())
 }

@@ -17,6 +17,8 @@ mod looking;
 mod mcp_serve;
 mod mended;
 mod pages;
+#[cfg(feature = "query")]
+mod query;
 mod recognise;
 mod reports;
 mod run_faults;

@@ -60,6 +60,21 @@ fn tables_need_a_build_with_them_and_a_folder() {
     assert!(!here.path().join("x").exists());
 }
 
+#[cfg(not(feature = "query"))]
+#[test]
+fn query_needs_a_build_with_it() {
+    let here = folder(&[("a.json", STORY)]);
+    let words = ["query", "SELECT * FROM findings", "a.json"];
+    let (code, out, err) = told(here.path(), &words);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("--features query"), "{err}");
+    assert!(
+        told(here.path(), &["help", "query"])
+            .1
+            .contains("--features query")
+    );
+}
+
 #[test]
 fn sarif_is_a_log_with_rules_results_and_places() {
     let here = folder(&[
