@@ -26,6 +26,9 @@ use std::sync::{Arc, Mutex};
 /// Batches that wait for the query.
 const AHEAD: usize = 4;
 
+/// The batches of each scan.
+type KeptBatches = Result<Vec<Vec<RecordBatch>>, Arc<DataFusionError>>;
+
 /// The recordings that a query reads: once, whatever it joins.
 pub(in crate::cli) struct Recordings {
     reader: TableReader,
@@ -33,7 +36,7 @@ pub(in crate::cli) struct Recordings {
     scans: Mutex<Vec<Scan>>,
     /// Whether the rows are wanted again, or for several scans: then they are kept.
     is_kept: AtomicBool,
-    kept: Mutex<Option<Result<Vec<Vec<RecordBatch>>, Arc<DataFusionError>>>>,
+    kept: Mutex<Option<KeptBatches>>,
     outcome: Mutex<Option<Outcome>>,
 }
 
@@ -163,8 +166,7 @@ impl Recordings {
         Ok((report, batches))
     }
 
-    /// The batches of each scan.
-    fn read_all(&self) -> Result<Vec<Vec<RecordBatch>>, Arc<DataFusionError>> {
+    fn read_all(&self) -> KeptBatches {
         let mut batches = vec![Vec::new(); lock(&self.scans).len()];
         self.read(|scan, batch| {
             batches[scan].push(batch);
