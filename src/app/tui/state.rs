@@ -236,6 +236,8 @@ pub struct State {
     pub has_moved: bool,
     /// Whether the operator has pressed a key since the file was opened.
     pub has_pressed: bool,
+    /// How many turns of the session come before what is shown of it, where that is known.
+    pub turns_before: Option<usize>,
     /// The turn that the operator asked for before it was read.
     pub turn_to_show: Option<usize>,
     /// The way in which the operator searched before the file was read.
@@ -339,6 +341,7 @@ impl State {
             zone: TimeZone::UTC,
             has_moved: false,
             has_pressed: false,
+            turns_before: None,
             turn_to_show: None,
             search_to_run: None,
             follow: Follow::Off,
@@ -598,6 +601,7 @@ impl State {
         self.revision += 1;
         self.shown = None;
         self.hits = None;
+        self.turns_before = (document.extent != Extent::Tail).then_some(0);
         let old = self.document.replace(document);
         self.effects.extend(old.map(Effect::Discard));
         if self.only_marked {
@@ -699,6 +703,21 @@ impl State {
     /// What the session that is shown took, where that is counted.
     pub fn totals(&self) -> Option<&Arc<SessionUsage>> {
         self.all_totals()?.get(&self.session)
+    }
+
+    /// What the session took, as far as that was counted before the file grew.
+    pub fn last_totals(&self) -> Option<&Arc<SessionUsage>> {
+        let (counted, all) = self.totals.as_ref()?;
+        let document = self.document.as_ref()?;
+        let is_grown = self.follow != Follow::Off && !Arc::ptr_eq(counted, document);
+        // The end of a file may have fewer sessions; the last one is the same.
+        let sessions = |document: &Document| document.recording.sessions.len();
+        let from_end = sessions(document).checked_sub(self.session)?;
+        let number = match is_grown {
+            true => sessions(counted).checked_sub(from_end)?,
+            false => return self.totals(),
+        };
+        all.get(&number)
     }
 
     /// What the sessions of the file took, as far as that is counted.
@@ -948,7 +967,7 @@ impl State {
             zone: &self.zone,
             nested,
             takes: &self.recovery.takes,
-            is_numbered: document.extent != Extent::Tail,
+            turns_before: self.turns_before,
             mode: self.detail.mode,
             revision: self.revision,
             cursor: self.item,

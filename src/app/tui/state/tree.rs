@@ -33,6 +33,13 @@ impl Folds {
         self.is_brief
     }
 
+    /// Keeps what is unfolded when all have other numbers: one of `old` has `new`.
+    pub fn renumber(&mut self, old: usize, new: usize) {
+        let numbers = self.except.iter();
+        let numbers = numbers.filter_map(|number| (number + new).checked_sub(old));
+        self.except = numbers.collect();
+    }
+
     pub fn is_unfolded(&self, turn: usize) -> bool {
         self.unfolded != self.except.contains(&turn)
     }

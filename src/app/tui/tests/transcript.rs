@@ -1861,3 +1861,119 @@ fn on_a_screen_of_a_hundred_columns_the_items_are_below_the_turns() {
     assert_eq!((turns.x, turns.width), (items.x, items.width));
     assert_eq!((items.y, detail.x), (turns.y + turns.height, turns.width));
 }
+
+/// A file that grew: its beginning, its end as it is read at once, and the whole.
+fn grown(turns: usize) -> [Arc<Document>; 3] {
+    let line = |number: usize| {
+        let role = ["user", "assistant"][number % 2];
+        let parent = number.checked_sub(1).map(|before| before.to_string());
+        let words = format!("words of turn {}", number + 1);
+        let message = match role {
+            "user" => serde_json::json!({"role": role, "content": words}),
+            _ => serde_json::json!({"role": role, "id": format!("m{number}"), "model": "m",
+                "content": [{"type": "text", "text": words}]}),
+        };
+        let entry = serde_json::json!({
+            "type": role, "uuid": number.to_string(), "parentUuid": parent, "sessionId": "s",
+            "cwd": "/home/me", "timestamp": "2026-03-02T14:02:11.000Z", "message": message,
+        });
+        entry.to_string() + "\n"
+    };
+    let lines: Vec<String> = (0..=turns).map(line).collect();
+    let read = |lines: &[String], extent| {
+        let recording = Arc::new(recording(&lines.concat()));
+        Arc::new(Document { recording, extent })
+    };
+    let whole = read(&lines, Extent::Whole);
+    let mut end = recording(&lines[turns - 40..].concat());
+    let skipped = lines[..turns - 40].concat().len() as u64;
+    for session in &mut end.sessions {
+        let items = session.items.iter().cloned();
+        let items = items.map(|mut item| {
+            item.span.start += skipped;
+            item.span.end += skipped;
+            item
+        });
+        session.items = items.collect();
+        session.source = whole.recording.source.clone();
+    }
+    let recording = Arc::new(end);
+    let extent = Extent::Tail;
+    let end = Arc::new(Document { recording, extent });
+    let before = read(&lines[..turns], Extent::Whole);
+    [before, end, whole]
+}
+
+/// A debugger that follows the first of [`grown`].
+fn following(before: Arc<Document>) -> State {
+    let mut state = State::new("log.jsonl".to_owned(), (140, 30));
+    state.set_flowing(true);
+    update(&mut state, Message::Report(Report::Whole(before.clone())));
+    update(&mut state, Message::Report(Report::Finished(before)));
+    state.prepare();
+    press(&mut state, "F");
+    state
+}
+
+#[test]
+fn the_end_of_a_large_file_that_grew_moves_nobody_who_reads_further_up() {
+    let [before, end, whole] = grown(100);
+    let mut state = following(before);
+    press(&mut state, "g J J J");
+    let (item, shown) = (state.item, screen(&state));
+    assert!(shown.contains("follow paused"), "{shown}");
+    for report in [Report::Tail(end), Report::Grown(whole)] {
+        update(&mut state, Message::Report(report));
+        state.prepare();
+        assert_eq!(state.item, item);
+        let now = screen(&state);
+        let rows = |shown: &str| {
+            shown
+                .lines()
+                .skip(1)
+                .take(24)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        assert_eq!(rows(&now), rows(&shown), "{now}");
+    }
+}
+
+#[test]
+fn turns_keep_their_numbers_and_the_file_its_totals_while_it_grows() {
+    let [before, end, whole] = grown(100);
+    let mut state = following(before.clone());
+    let session = before.session(0).unwrap();
+    let totals = SessionUsage::of(session, &state.prices, &|| false, &mut |_, _| ());
+    state.take_totals(before, 0, Arc::new(totals.unwrap().unwrap()));
+    assert!(state.last_totals().is_some());
+    for report in [Report::Tail(end), Report::Grown(whole)] {
+        update(&mut state, Message::Report(report));
+        state.prepare();
+        let now = screen(&state);
+        assert!(now.contains("turn 101/101"), "{now}");
+        assert!(now.contains("assistant  turn 100"), "{now}");
+        assert!(now.contains("you  turn 101"), "{now}");
+        assert!(state.last_totals().is_some());
+    }
+}
+
+#[test]
+fn who_moves_up_from_the_end_of_a_file_that_grew_sees_the_same_rows_once_it_is_whole() {
+    let [before, end, whole] = grown(100);
+    let mut state = following(before);
+    update(&mut state, Message::Report(Report::Tail(end)));
+    state.prepare();
+    press(&mut state, "k k k ^u");
+    // Beside the clock: the spans of this end hold no times.
+    let rows = |state: &State| {
+        let shown = screen(state);
+        let rows = shown.lines().skip(1).take(24);
+        let rows = rows.map(|row| row.chars().skip(12).collect::<String>());
+        rows.collect::<Vec<_>>().join("\n")
+    };
+    let shown = rows(&state);
+    update(&mut state, Message::Report(Report::Grown(whole)));
+    state.prepare();
+    assert_eq!(rows(&state), shown);
+}

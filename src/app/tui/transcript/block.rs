@@ -46,8 +46,8 @@ pub(super) struct BlockContext<'a> {
     pub(super) mode: Mode,
     /// Cells of a row.
     pub(super) width: usize,
-    /// Whether turns can be numbered.
-    pub(super) is_numbered: bool,
+    /// How many turns come before the first one, where that is known.
+    pub(super) turns_before: Option<usize>,
     /// What the key of pictures does, where there are keys.
     pub(super) picture_key: Option<&'static str>,
     /// Whether the recording says when things happened.
@@ -368,8 +368,8 @@ impl<'a> Block<'a> {
             }
         };
         left.push(plain(tone, word));
-        if self.page.is_numbered {
-            left.push(plain(Tone::Dim, &format!("  turn {}", turn + 1)));
+        if let Some(before) = self.page.turns_before {
+            left.push(plain(Tone::Dim, &format!("  turn {}", before + turn + 1)));
         }
         // The first turn of a day names it.
         let mut before = (0..found.items().start).rev().take(LOOKED_BACK);

@@ -144,7 +144,8 @@ pub struct ShownSession<'a> {
     pub zone: &'a TimeZone,
     pub nested: NestedFacts<'a>,
     pub takes: &'a TakesView,
-    pub is_numbered: bool,
+    /// How many turns come before the first one, where that is known.
+    pub turns_before: Option<usize>,
     /// How items are shown.
     pub mode: Mode,
     /// Counts up whenever something else is known.
@@ -229,6 +230,21 @@ impl Transcript {
         self.is_on && self.is_foldable
     }
 
+    /// Keeps the window where it is when an item has another number in a new document.
+    pub fn renumber(&mut self, old: usize, new: usize) {
+        if old == new {
+            return;
+        }
+        match (self.top.item + new).checked_sub(old) {
+            Some(item) => self.top.item = item,
+            None => self.top = RowPlace::default(),
+        }
+        self.shown_for = self.shown_for.filter(|item| *item == old).map(|_| new);
+        self.unfolded.renumber(old, new);
+        // The window is not that of another session.
+        self.made_for = None;
+    }
+
     /// How many items are laid out.
     #[cfg(test)]
     pub fn laid_out(&self) -> usize {
@@ -281,7 +297,7 @@ impl Transcript {
                 unfolded: &self.unfolded,
                 mode: subject.mode,
                 width,
-                is_numbered: subject.is_numbered,
+                turns_before: subject.turns_before,
                 picture_key: Some(PICTURE_KEY),
                 has_times: self.recording.has_times,
                 folder: &self.recording.folder,

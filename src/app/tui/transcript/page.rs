@@ -193,7 +193,7 @@ impl<'a> Page<'a> {
             unfolded,
             mode: Mode::Pretty,
             width,
-            is_numbered: true,
+            turns_before: Some(0),
             picture_key: None,
             has_times: self.has_times,
             folder: &self.folder,

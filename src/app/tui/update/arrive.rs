@@ -271,14 +271,39 @@ fn begin_at(state: &mut State, session: usize, least: Severity) {
 }
 
 fn tail(state: &mut State, document: Arc<Document>) {
-    if state.is_whole() && document.extent == Extent::Tail && state.follow == Follow::Off {
-        return;
+    let is_wanted = match state.follow {
+        Follow::On => true,
+        Follow::Paused => false,
+        Follow::Off => !state.is_whole(),
+    };
+    if !is_wanted {
+        return state.effects.push(Effect::Discard(document));
     }
+    let before = state
+        .document
+        .as_ref()
+        .and_then(|old| turns_before(old, &document, state));
     let sessions = document.recording.sessions.len();
     state.show(document);
+    state.turns_before = before;
     recover::abandon(state);
     state.session = sessions.saturating_sub(1);
     motion::to_end(state);
+}
+
+/// How many turns come before the end of a file, where what was shown until now says so.
+fn turns_before(old: &Document, end: &Document, state: &State) -> Option<usize> {
+    let before = state.turns_before?;
+    let session = end.recording.sessions.last()?;
+    let old_session = old.recording.sessions.last()?;
+    // The last one in both: the first turn of the end may lack its beginning.
+    session.items.iter().rev().find_map(|item| {
+        let start = item.span.start;
+        let mut items = old_session.items.iter().rev();
+        let same = items.find(|item| item.span.start <= start);
+        let same = same.filter(|same| same.span.start == start)?;
+        (before + same.turn as usize).checked_sub(item.turn as usize)
+    })
 }
 
 /// Shows the whole file with the cursor on the item where it was.
@@ -291,6 +316,10 @@ fn whole(state: &mut State, document: Arc<Document>) {
     recover::abandon(state);
     let head = state.head.take().map(Effect::Discard);
     state.effects.extend(head);
+    let before = state.item;
+    if let Some(place) = place {
+        state.transcript.renumber(before, place.item);
+    }
     let place = place.unwrap_or_default();
     state.session = place.session;
     state.item = place.item;

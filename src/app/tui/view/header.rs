@@ -195,8 +195,11 @@ fn parts(state: &State, theme: &Theme, label: usize) -> Vec<HeaderPart> {
         let model = SafeText::single_line(model, NAME);
         push(Worth::Figure, theme.spans(&model, theme.text));
     }
-    if document.extent == Extent::Whole && !is_live {
-        let (turn, turns) = (state.turn() + 1, session.turns.len());
+    let before = state
+        .turns_before
+        .filter(|_| document.extent != Extent::Head);
+    if let Some(before) = before.filter(|_| !is_live) {
+        let (turn, turns) = (before + state.turn() + 1, before + session.turns.len());
         push(
             Worth::Figure,
             vec![Span::raw(format!("turn {turn}/{turns}"))],
@@ -204,7 +207,7 @@ fn parts(state: &State, theme: &Theme, label: usize) -> Vec<HeaderPart> {
         if let Some(share) = state.context_share() {
             push(Worth::Figure, vec![Span::raw(format!("ctx {share}%"))]);
         }
-        if let Some(totals) = state.totals() {
+        if let Some(totals) = state.last_totals() {
             let UsageSummary { span, tokens, cost } = UsageSummary::of(totals);
             let figures = [tokens, cost].into_iter().flatten();
             let drawn = |figure: String| theme.spans(&SafeText::from_str(&figure), theme.text);

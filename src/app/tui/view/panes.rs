@@ -127,7 +127,10 @@ pub(super) fn turns(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Th
 
 pub(super) fn items(frame: &mut Frame<'_>, area: Rect, state: &State, theme: &Theme) {
     let painter = Painter::of(state, theme);
-    let name = match painter.as_ref().map(|painter| painter.number(state.turn())) {
+    let name = match painter
+        .as_ref()
+        .map(|painter| painter.number_of_turn(state.turn()))
+    {
         Some(Some(number)) => format!(" Turn {number} "),
         Some(None) => " Turn ".to_owned(),
         None => " Items ".to_owned(),
@@ -156,7 +159,6 @@ struct Painter<'a> {
     theme: &'a Theme,
     session: &'a Session,
     checked: Option<&'a Checked>,
-    is_numbered: bool,
 }
 
 impl<'a> Painter<'a> {
@@ -166,13 +168,18 @@ impl<'a> Painter<'a> {
             theme,
             session: state.session()?,
             checked: state.checked(),
-            is_numbered: state.document.as_ref()?.extent != Extent::Tail,
         })
     }
 
-    /// A number counted from 1, where it is known already.
+    /// The number of a turn, counted from 1, where it is known already.
+    fn number_of_turn(&self, turn: usize) -> Option<usize> {
+        Some(self.state.turns_before? + turn + 1)
+    }
+
+    /// The number of an item, counted from 1, where it is known already.
     fn number(&self, index: usize) -> Option<usize> {
-        self.is_numbered.then_some(index + 1)
+        let document = self.state.document.as_ref()?;
+        (document.extent != Extent::Tail).then_some(index + 1)
     }
 
     fn turn(&self, turn: usize) -> Row {
@@ -184,7 +191,7 @@ impl<'a> Painter<'a> {
             (false, true) => glyphs.cursor,
             (false, false) => " ",
         };
-        let number = self.number(turn);
+        let number = self.number_of_turn(turn);
         let number = number.map_or(String::new(), |number| number.to_string());
         let digits = self.session.turns.len().to_string().len();
         let style = match about.speaker {
