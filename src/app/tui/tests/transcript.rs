@@ -1977,3 +1977,79 @@ fn who_moves_up_from_the_end_of_a_file_that_grew_sees_the_same_rows_once_it_is_w
     state.prepare();
     assert_eq!(rows(&state), shown);
 }
+
+/// Six turns of the user, each answered by a text of 14 lines, a call and its result.
+fn long_turns() -> String {
+    let mut messages = Vec::new();
+    for turn in 0..6 {
+        let text: Vec<String> = (0..14)
+            .map(|line| format!("line {line} of {turn}"))
+            .collect();
+        messages.push(serde_json::json!({"role": "user", "content": format!("question {turn}")}));
+        let arguments = serde_json::json!({"query": format!("needle{turn}")}).to_string();
+        messages.push(serde_json::json!({
+            "role": "assistant", "content": text.join("\n\n"),
+            "tool_calls": [{"id": format!("c{turn}"), "type": "function",
+                "function": {"name": "look_up", "arguments": arguments}}],
+        }));
+        let result = format!("first of {turn}\nsecond of {turn}\nthird of {turn}");
+        messages.push(serde_json::json!({
+            "role": "tool", "tool_call_id": format!("c{turn}"), "content": result,
+        }));
+    }
+    serde_json::Value::from(messages).to_string()
+}
+
+fn row_with(state: &State, words: &str) -> usize {
+    let shown = screen(state);
+    let row = shown.lines().position(|line| line.contains(words));
+    row.unwrap_or_else(|| panic!("{words}: {shown}"))
+}
+
+#[test]
+fn a_turn_that_is_jumped_to_begins_in_the_upper_third_unless_all_of_it_is_seen() {
+    let mut state = flowing(&long_turns(), (100, 30));
+    press(&mut state, "g");
+    for turn in 2..=9 {
+        press(&mut state, "J");
+        let head = row_with(&state, &format!("  turn {turn} "));
+        let is_question = turn % 2 == 1;
+        assert!(head <= 11 || is_question, "{turn}: {}", screen(&state));
+        if is_question {
+            row_with(&state, &format!("question {}", turn / 2));
+        }
+    }
+    press(&mut state, ": 4 enter");
+    assert!(row_with(&state, "  turn 4 ") <= 11, "{}", screen(&state));
+    press(&mut state, "G K K");
+    assert!(row_with(&state, "  turn 10 ") <= 11, "{}", screen(&state));
+}
+
+#[test]
+fn a_near_hit_is_shown_with_the_result_of_its_call() {
+    for top in ["g", "g j", "g j j", "g j j j"] {
+        let mut state = flowing(&long_turns(), (100, 22));
+        press(&mut state, top);
+        for _ in 0..2 {
+            press(&mut state, "/ n e e d l e 0 enter");
+            let session = state.session().unwrap();
+            let mut items = session.items.iter();
+            let item = items.position(|item| item.kind == retake_core::session::Kind::Call);
+            let place = crate::tui::state::document::Place {
+                session: 0,
+                item: item.unwrap(),
+            };
+            let hit = crate::tui::effect::Hit {
+                place,
+                occurrence: 0,
+            };
+            update(
+                &mut state,
+                Message::Report(Report::Found(Some((hit, false)))),
+            );
+            state.prepare();
+            row_with(&state, "needle0");
+            row_with(&state, "third of 0");
+        }
+    }
+}

@@ -50,6 +50,8 @@ pub struct Transcript {
     shown_for: Option<usize>,
     /// The last item, where its end is to be seen.
     end_of: Option<usize>,
+    /// What was jumped to and is to be seen, not just the item with the cursor.
+    jumped_to: Option<Jump>,
     /// Whether what the cursor is on was unfolded since.
     has_unfolded: bool,
     /// The rows of the window: the item, the row.
@@ -69,6 +71,14 @@ pub struct Transcript {
     is_foldable: bool,
     blocks: HashMap<(usize, bool), Arc<[BlockRow]>>,
     recording: RecordingFacts,
+}
+
+/// What a command led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Jump {
+    Turn,
+    /// An item, with its call or its result.
+    Item,
 }
 
 /// A part of a row of the window with the text that is searched for.
@@ -335,6 +345,11 @@ impl Transcript {
         })
     }
 
+    /// Has more shown than the first row of the item with the cursor.
+    pub fn jump_to(&mut self, jump: Jump) {
+        self.jumped_to = Some(jump);
+    }
+
     /// Has the place of the text that is searched for shown in the item with the cursor.
     pub fn seek(&mut self) {
         self.seeks = true;
@@ -413,6 +428,7 @@ impl Transcript {
         let has_moved = self.shown_for != Some(subject.cursor);
         self.shown_for = Some(subject.cursor);
         let has_unfolded = std::mem::take(&mut self.has_unfolded);
+        let jump = self.jumped_to.take();
         let end = self.end_of.take().filter(|item| *item == subject.cursor);
         (self.rows, self.is_cut) = self.with(subject, |made, top| {
             if Shown::hides_all(subject.shown) {
@@ -428,10 +444,34 @@ impl Transcript {
             if let Some(item) = end {
                 *top = window::down(made, RowPlace { item, row: 0 }, usize::MAX / 4);
             }
-            if has_moved || !is_seen(made, *top, subject.cursor, height) {
+            let first = match (found, jump) {
+                (Some(row), _) => Some(RowPlace {
+                    item: subject.cursor,
+                    row,
+                }),
+                (None, Some(Jump::Turn)) => Some(RowPlace {
+                    item: subject.cursor,
+                    row: 0,
+                }),
+                (None, Some(Jump::Item)) => {
+                    let call = made.page.order.call_of(subject.cursor);
+                    let item = call.unwrap_or(subject.cursor);
+                    Some(RowPlace { item, row: 0 })
+                }
+                (None, None) => None,
+            };
+            if let Some(first) = first {
+                let end = match jump {
+                    Some(Jump::Turn) => end_of_turn(made, first.item, height),
+                    Some(Jump::Item) | None => end_of_pair(made, first.item),
+                };
+                *top = window::jump(made, *top, (first, end), height);
+            }
+            let is_settled = first.is_some_and(|first| first.item == subject.cursor);
+            if has_moved && !is_settled || !is_seen(made, *top, subject.cursor, height) {
                 *top = window::reveal(made, *top, subject.cursor, height);
             }
-            if has_unfolded {
+            if has_unfolded && first.is_none() {
                 // The result as far as it has room, but the call in any case.
                 let order = made.page.order;
                 let call = order.call_of(subject.cursor).unwrap_or(subject.cursor);
@@ -443,16 +483,6 @@ impl Transcript {
                 let above = window::distance(made, *top, first, height);
                 if call == subject.cursor && above.is_none_or(|above| above >= height) {
                     *top = first;
-                }
-            }
-            if let Some(row) = found {
-                let hit = RowPlace {
-                    item: subject.cursor,
-                    row,
-                };
-                let above = window::distance(made, *top, hit, height);
-                if above.is_none_or(|above| above >= height) {
-                    *top = window::up(made, hit, height / 3);
                 }
             }
             *top = window::stop_at_end(made, *top, height);
@@ -641,6 +671,29 @@ fn is_seen(made: &mut Made<'_>, top: RowPlace, item: usize, height: usize) -> bo
     let first = RowPlace { item, row: 0 };
     let above = window::distance(made, top, first, height);
     above.is_some_and(|above| above < height) && made.rows(item) > 0
+}
+
+/// The place after the last row of the turn that an item begins, or after as many rows as a window has.
+fn end_of_turn(made: &mut Made<'_>, first: usize, height: usize) -> RowPlace {
+    let items = &made.page.order.session.items;
+    let turn = |item: usize| items.get(item).map(|item| item.turn);
+    let (mut item, mut rows) = (first, made.rows(first));
+    while let Some(next) = made.next(item).filter(|next| turn(*next) == turn(first)) {
+        if rows > height {
+            break;
+        }
+        item = next;
+        rows += made.rows(item);
+    }
+    let row = made.rows(item);
+    RowPlace { item, row }
+}
+
+/// The place after the last row of an item, and of its result.
+fn end_of_pair(made: &mut Made<'_>, item: usize) -> RowPlace {
+    let item = made.page.order.output_of(item).unwrap_or(item);
+    let row = made.rows(item);
+    RowPlace { item, row }
 }
 
 fn rows_from(made: &mut Made<'_>, top: RowPlace, height: usize) -> Vec<(usize, BlockRow)> {

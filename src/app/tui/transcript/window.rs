@@ -109,6 +109,24 @@ pub(super) fn reveal(
     }
 }
 
+/// Moves the window to what was jumped to, from `first` to `end`: not at all where all of it is seen, or where it
+/// begins in the upper third; else it comes there.
+pub(super) fn jump(
+    blocks: &mut impl Blocks,
+    top: RowPlace,
+    (first, end): (RowPlace, RowPlace),
+    height: usize,
+) -> RowPlace {
+    let third = (height / 3).saturating_sub(1);
+    let above = distance(blocks, top, first, height);
+    let to_end = distance(blocks, top, end, height);
+    let is_seen = above.is_some() && to_end.is_some_and(|rows| rows <= height);
+    match is_seen || above.is_some_and(|above| above <= third) {
+        true => top,
+        false => up(blocks, first, third),
+    }
+}
+
 /// Moves the window up where the history ends above its last row.
 pub(super) fn stop_at_end(blocks: &mut impl Blocks, top: RowPlace, height: usize) -> RowPlace {
     let (mut item, mut rows) = (top.item, blocks.rows(top.item).saturating_sub(top.row));
@@ -174,6 +192,25 @@ mod tests {
         }
         assert_eq!(stop_at_end(&mut blocks, at(14, 1), 6), at(12, 0));
         assert_eq!(stop_at_end(&mut Heights(vec![1, 1]), at(1, 0), 6), at(0, 0));
+    }
+
+    #[test]
+    fn what_was_jumped_to_is_seen_whole_or_begins_in_the_upper_third() {
+        let mut blocks = Heights(vec![1; 40]);
+        let at = |item| RowPlace { item, row: 0 };
+        // Window of nine rows: from, the first row, the row after the last one, where it comes to be.
+        let table = [
+            (0, 4, 9, 0),
+            (0, 4, 10, 2),
+            (0, 2, 30, 0),
+            (0, 8, 12, 6),
+            (0, 30, 31, 28),
+            (20, 4, 9, 2),
+        ];
+        for (top, first, end, expected) in table {
+            let moved = jump(&mut blocks, at(top), (at(first), at(end)), 9);
+            assert_eq!(moved, at(expected), "{top} {first} {end}");
+        }
     }
 
     proptest! {

@@ -15,8 +15,8 @@ use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
 use crate::tui::texts::{self, TextPage};
 use crate::tui::timeline::TimelinePage;
-use crate::tui::transcript::keys;
 use crate::tui::transcript::nested::nested_calls;
+use crate::tui::transcript::{Jump, keys};
 use crate::usage::{UsageTarget, next_order};
 use crate::words::session_label;
 use retake_core::content::{call_text, display_name, result_text, without_colours};
@@ -361,6 +361,7 @@ pub(super) fn found(state: &mut State, found: Option<(Hit, bool)>) {
         state.hit = Some(hit);
         state.detail.seeks = true;
         if state.transcript.is_on {
+            state.transcript.jump_to(Jump::Item);
             state.transcript.seek();
         }
     }

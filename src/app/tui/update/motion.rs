@@ -6,8 +6,8 @@ use crate::tui::state::document::{Checked, Extent, Listed, item_of, list_finding
 use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::state::tree::{Folds, Shown, TreeRow};
 use crate::tui::state::{Follow, Stage, State};
-use crate::tui::transcript::keys;
 use crate::tui::transcript::nested::{NestedPlace, nested_calls};
+use crate::tui::transcript::{Jump, keys};
 use retake_core::rules::Severity;
 use retake_live::SubAgent;
 use std::sync::Arc;
@@ -223,6 +223,7 @@ fn turns(state: &mut State, count: usize, direction: Direction) {
     if tree.turns() > 0 {
         let turn = tree.turn(to);
         put_on(state, TreeRow::Turn(turn));
+        state.transcript.jump_to(Jump::Turn);
     }
     tell_the_edge(state, from != to);
 }
@@ -235,7 +236,10 @@ pub(super) fn go_to_turn(state: &mut State, number: usize) {
         Some(turn.items().start)
     });
     match first {
-        Some(item) if state.is_whole() => go_to_numbered(state, item),
+        Some(item) if state.is_whole() => {
+            go_to_numbered(state, item);
+            state.transcript.jump_to(Jump::Turn);
+        }
         _ if !state.is_whole() => {
             state.turn_to_show = Some(number);
             state.say(format!("turn {number} is shown once the file is read"));
@@ -267,6 +271,7 @@ fn go_to_numbered(state: &mut State, item: usize) {
     }
     reveal(state, item);
     state.go_to(item);
+    state.transcript.jump_to(Jump::Item);
 }
 
 fn unfold(state: &mut State) {
@@ -456,6 +461,7 @@ pub(super) fn go_to_finding(state: &mut State, checked: &Arc<Checked>, number: u
     if let Some(item) = checked.findings().get(number).map(item_of) {
         reveal(state, item);
         show_item(state, item);
+        state.transcript.jump_to(Jump::Item);
     }
 }
 
@@ -525,6 +531,7 @@ fn partner(state: &mut State) {
         Some(item) => {
             reveal(state, item);
             state.go_to(item);
+            state.transcript.jump_to(Jump::Item);
         }
         None => state.notice = Some("this item has no counterpart".to_owned()),
     }
@@ -551,6 +558,7 @@ fn same_tool(state: &mut State) {
     let wrapped = next <= state.item;
     reveal(state, next);
     state.go_to(next);
+    state.transcript.jump_to(Jump::Item);
     if wrapped {
         state.notice = Some("search wrapped to the top".to_owned());
     }
