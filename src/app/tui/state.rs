@@ -39,7 +39,7 @@ use preview::Previews;
 use recovery::{Awaited, Recovery};
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::exchange::ExchangeId;
-use retake_core::rules::Finding;
+use retake_core::rules::{Finding, Severity};
 use retake_core::session::{Item, Kind, Problem, Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Prices, SessionUsage, UsageOrder, UsageReader};
 use retake_live::live::Phase;
@@ -85,6 +85,16 @@ pub enum Follow {
     On,
     /// The operator moved up; the file is still watched.
     Paused,
+}
+
+/// A command that waits for the file to be read, or for the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queued {
+    /// Shows the turn of this number.
+    Turn(usize),
+    Search(Direction),
+    /// Goes to the next finding that is at least as bad.
+    Finding(Direction, Severity),
 }
 
 /// The item in the detail pane.
@@ -238,10 +248,8 @@ pub struct State {
     pub has_pressed: bool,
     /// How many turns of the session come before what is shown of it, where that is known.
     pub turns_before: Option<usize>,
-    /// The turn that the operator asked for before it was read.
-    pub turn_to_show: Option<usize>,
-    /// The way in which the operator searched before the file was read.
-    pub search_to_run: Option<Direction>,
+    /// What the operator asked for before the file was read: the last command only.
+    pub queued: Option<Queued>,
     /// Whether the end is kept in sight.
     pub follow: Follow,
     /// What is being done about findings, and the takes.
@@ -342,8 +350,7 @@ impl State {
             has_moved: false,
             has_pressed: false,
             turns_before: None,
-            turn_to_show: None,
-            search_to_run: None,
+            queued: None,
             follow: Follow::Off,
             recovery: Recovery::default(),
             note: Prompt::new("note ", "empty removes it"),

@@ -2053,3 +2053,39 @@ fn a_near_hit_is_shown_with_the_result_of_its_call() {
         }
     }
 }
+
+#[test]
+fn of_commands_given_while_the_file_is_read_the_last_one_is_carried_out() {
+    let read = |keys: &str| {
+        let done = flowing(BROKEN_JSON, (100, 30));
+        let (document, checked) = (done.document.clone().unwrap(), done.checked.clone());
+        let mut state = State::new("log.jsonl".to_owned(), (100, 30));
+        state.set_flowing(true);
+        state.prepare();
+        press(&mut state, keys);
+        let mut effects = update(&mut state, Message::Report(Report::Whole(document.clone())));
+        for (session, checked) in checked.into_iter().enumerate() {
+            let report = Report::Checked {
+                document: document.clone(),
+                session,
+                checked: checked.unwrap(),
+            };
+            effects.extend(update(&mut state, Message::Report(report)));
+        }
+        effects.extend(update(
+            &mut state,
+            Message::Report(Report::Finished(document)),
+        ));
+        let mut effects = effects.iter();
+        let has_searched = effects.any(|effect| matches!(effect, Effect::Search(_)));
+        (
+            state.turn(),
+            has_searched,
+            !state.findings_here().is_empty(),
+        )
+    };
+    assert_eq!(read("/ l o a n enter : 2 enter"), (1, false, false));
+    assert!(read(": 2 enter / l o a n enter").1);
+    let (_, has_searched, is_on_finding) = read("/ l o a n enter ]");
+    assert!(!has_searched && is_on_finding);
+}

@@ -11,7 +11,7 @@ use crate::tui::stack::{Flow, Screen as _};
 use crate::tui::state::document::{Document, Extent, Place};
 use crate::tui::state::takes::TakesView;
 use crate::tui::state::tree::Shown;
-use crate::tui::state::{Follow, Stage, State};
+use crate::tui::state::{Follow, Queued, Stage, State};
 use retake_core::rules::{Finding, Severity};
 use std::sync::Arc;
 
@@ -50,6 +50,7 @@ pub fn arrive(state: &mut State, report: Report) {
             if is_shown(state, &document) {
                 state.stage = Stage::Ready;
                 layers::go_to_sought(state);
+                motion::queued_finding(state);
                 // Those that were looked at follow the run.
                 if state.transcript.is_on || state.totals.is_some() || state.has_overlay() {
                     state.count_totals();
@@ -222,7 +223,7 @@ pub fn arrive(state: &mut State, report: Report) {
 
 /// Whether the operator has done nothing yet, nor asked for a place in the file.
 fn is_untouched(state: &State) -> bool {
-    let is_sought = state.sought.is_some() || state.turn_to_show.is_some();
+    let is_sought = state.sought.is_some() || state.queued.is_some();
     !state.has_pressed && !is_sought && state.recovery.wanted.is_none()
 }
 
@@ -324,11 +325,15 @@ fn whole(state: &mut State, document: Arc<Document>) {
     state.session = place.session;
     state.item = place.item;
     layers::sift_again(state);
-    if let Some(number) = state.turn_to_show.take().filter(|_| state.is_whole()) {
-        motion::go_to_turn(state, number);
+    if !state.is_whole() {
+        return;
     }
-    if let Some(direction) = state.search_to_run.take().filter(|_| state.is_whole()) {
-        layers::next_hit(state, direction);
+    match state.queued.take() {
+        Some(Queued::Turn(number)) => motion::go_to_turn(state, number),
+        Some(Queued::Search(direction)) => layers::next_hit(state, direction),
+        // The rules have not seen it yet.
+        finding @ Some(Queued::Finding(..)) => state.queued = finding,
+        None => {}
     }
 }
 

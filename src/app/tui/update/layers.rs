@@ -7,12 +7,12 @@ use crate::tui::filter::{Filter, FilterBar, Filtering, tool_in, unknown_tool};
 use crate::tui::keymap::{Command, Direction};
 use crate::tui::live::words::sentence;
 use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
-use crate::tui::state::State;
 use crate::tui::state::detail::Mode;
 use crate::tui::state::document::Place;
 use crate::tui::state::hits::Hits;
 use crate::tui::state::layout::Pane;
 use crate::tui::state::tree::Shown;
+use crate::tui::state::{Queued, State};
 use crate::tui::texts::{self, TextPage};
 use crate::tui::timeline::TimelinePage;
 use crate::tui::transcript::nested::nested_calls;
@@ -239,7 +239,7 @@ pub(super) fn next_hit(state: &mut State, direction: Direction) {
     };
     let whole = state.document.clone().filter(|_| state.is_whole());
     let Some(document) = whole else {
-        state.search_to_run = Some(direction);
+        state.queued = Some(Queued::Search(direction));
         return state.say("the search begins once the file is read");
     };
     state.has_moved = true;

@@ -5,7 +5,7 @@ use crate::tui::keymap::{Command, Direction};
 use crate::tui::state::document::{Checked, Extent, Listed, item_of, list_findings};
 use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::state::tree::{Folds, Shown, TreeRow};
-use crate::tui::state::{Follow, Stage, State};
+use crate::tui::state::{Follow, Queued, Stage, State};
 use crate::tui::transcript::nested::{NestedPlace, nested_calls};
 use crate::tui::transcript::{Jump, keys};
 use retake_core::rules::Severity;
@@ -32,6 +32,9 @@ pub(super) fn motion(state: &mut State, command: Command) {
         command == Command::Edge(Direction::Forward) && state.follow == Follow::Paused;
     if follows_again && !state.has_overlay() {
         state.follow = Follow::On;
+    }
+    if matches!(command, Command::Edge(_)) {
+        state.queued = None;
     }
     let page = page(state);
     match command {
@@ -241,7 +244,7 @@ pub(super) fn go_to_turn(state: &mut State, number: usize) {
             state.transcript.jump_to(Jump::Turn);
         }
         _ if !state.is_whole() => {
-            state.turn_to_show = Some(number);
+            state.queued = Some(Queued::Turn(number));
             state.say(format!("turn {number} is shown once the file is read"));
         }
         _ => state.notice = Some(format!("no turn {number}: the last one is {count}")),
@@ -337,16 +340,26 @@ fn toggle(state: &mut State) {
     }
 }
 
+/// Goes to the finding that was asked for before the rules had seen the session.
+pub(super) fn queued_finding(state: &mut State) {
+    let is_checked = state.checked().is_some();
+    let finding = |queued: &mut Queued| is_checked && matches!(queued, Queued::Finding(..));
+    if let Some(Queued::Finding(direction, least)) = state.queued.take_if(finding) {
+        state.notice = None;
+        self::finding(state, direction, least);
+    }
+}
+
 fn finding(state: &mut State, direction: Direction, least: Severity) {
     let Some(checked) = state.checked.get(state.session).cloned().flatten() else {
-        state.notice = Some(
-            match state.stage {
-                Stage::Checking => "the rules are still running",
-                _ => "the file is still being read",
+        let words = match state.stage {
+            Stage::Reading { .. } | Stage::Checking => {
+                state.queued = Some(Queued::Finding(direction, least));
+                "the finding is shown once the file is read and checked"
             }
-            .to_owned(),
-        );
-        return;
+            Stage::Ready | Stage::Failed(_) => "the session is not checked",
+        };
+        return state.say(words);
     };
     let from = match state.focus {
         Pane::Findings => checked.findings().get(state.finding).map(item_of),
