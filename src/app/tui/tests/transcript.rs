@@ -2089,3 +2089,26 @@ fn of_commands_given_while_the_file_is_read_the_last_one_is_carried_out() {
     let (_, has_searched, is_on_finding) = read("/ l o a n enter ]");
     assert!(!has_searched && is_on_finding);
 }
+
+#[test]
+fn a_row_is_between_the_arguments_of_a_call_and_its_result() {
+    let arguments = r#"{\"from\":\"Paris\",\"to\":[\"Rome\",\"Oslo\"],\"note\":\"a long one that has no room in the row of the call at all\"}"#;
+    let text = format!(
+        r#"[{{"role":"user","content":"hi"}},{{"role":"assistant","content":null,"tool_calls":[
+            {{"id":"a","type":"function","function":{{"name":"fly","arguments":"{arguments}"}}}}]}},
+            {{"role":"tool","tool_call_id":"a","content":"{{\"price\":1,\"seats\":[1,2]}}"}},
+            {{"role":"user","content":"ok"}}]"#
+    );
+    for keys in ["g j space", "g ="] {
+        let mut state = flowing(&text, (80, 40));
+        let folded = screen(&state);
+        assert!(!folded.contains("│ result"), "{folded}");
+        press(&mut state, keys);
+        let (arguments, label) = (
+            row_with(&state, "\"Oslo\""),
+            row_with(&state, "│ result · "),
+        );
+        assert!(arguments < label, "{}", screen(&state));
+        assert!(label < row_with(&state, "price"), "{}", screen(&state));
+    }
+}

@@ -65,7 +65,7 @@ pub(super) struct BlockContext<'a> {
 /// What a row of a block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowKind {
-    /// The space above a turn.
+    /// The space above a turn, or what sets a result apart from the arguments of its call.
     Gap,
     Head,
     /// The first row of the item itself.
@@ -799,10 +799,37 @@ impl<'a> Block<'a> {
         if lines.is_empty() && about.is_none() {
             lines.push(Line::new(Tone::Dim, SafeText::from_static("empty result")));
         }
+        if let Some(call) = call.filter(|call| is_unfolded && self.shows_arguments(*call)) {
+            self.between(call, &all.to_string());
+        }
         let most = most + usize::from(about.is_some());
         let about = about.map(|words| Line::new(Tone::Dim, SafeText::from_str(&words)));
         lines.splice(0..0, about);
         self.hanging(lines, most, unseen, is_cut.then(|| all.to_string()));
+    }
+
+    /// Whether there are arguments in rows of their own between the row of a call and its result.
+    fn shows_arguments(&self, call: usize) -> bool {
+        let rows = rows(self.page, call, false);
+        rows.iter().any(|row| row.kind == RowKind::Body)
+    }
+
+    /// A row that sets a result apart from the arguments above it.
+    fn between(&mut self, call: usize, size: &str) {
+        let call = Block {
+            page: self.page,
+            index: call,
+            item: &self.session().items[call],
+            reader: UsageReader::new(self.session(), self.page.prices),
+            rows: Vec::new(),
+            images: OnceCell::new(),
+        };
+        let mut left = bar();
+        let exit = call.exit();
+        let facts = exit.iter().map(|(tone, words)| (*tone, words.as_str()));
+        let facts = [(Tone::Dim, "result")].into_iter().chain(facts);
+        left.extend(joined(facts.chain([(Tone::Dim, size)])));
+        self.push(RowKind::Gap, self.margin() + 2, left, Vec::new());
     }
 
     /// The lines of JSON while it is folded: in one where that takes two rows at most, else the first that hold a value, without

@@ -55,7 +55,7 @@ impl RowPrinter {
 
     /// A row as a line; `number` is that of the item that begins in it.
     pub(crate) fn line(&self, row: &BlockRow, number: Option<usize>) -> String {
-        if row.kind == RowKind::Gap {
+        if row.kind == RowKind::Gap && row.left.is_empty() {
             return String::new();
         }
         let number = number.map_or_else(String::new, |number| number.to_string());
