@@ -2112,3 +2112,17 @@ fn a_row_is_between_the_arguments_of_a_call_and_its_result() {
         assert!(label < row_with(&state, "price"), "{}", screen(&state));
     }
 }
+
+#[test]
+fn raw_heads_keep_the_names_of_the_tools() {
+    let mut state = flowing(&log(), (100, 60));
+    press(&mut state, "t t");
+    let shown = screen(&state);
+    for head in [
+        "✓ Read(src/backoff.rs)",
+        "✓ output Read",
+        "Bash(cargo test)",
+    ] {
+        assert!(shown.contains(head), "{head}: {shown}");
+    }
+}

@@ -1006,10 +1006,36 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// What stands before the size of an item that is shown raw: the call with its argument, the tool of a result.
+    fn raw_title(&self) -> Pieces {
+        let word = self.item.kind.word();
+        let tool = tool_of(self.session(), self.index);
+        let name = SafeText::single_line(&display_name(tool), 48);
+        let is_call = matches!(self.item.kind, Kind::Call | Kind::HostedCall);
+        if tool.is_empty() {
+            return vec![plain(Tone::Dim, word)];
+        }
+        if !is_call {
+            let word = plain(Tone::Dim, &format!("{word} "));
+            return vec![word, (Tone::Dim, name)];
+        }
+        let body = self.body(self.limit()).unwrap_or_default();
+        let summary = summarize_call(tool, body.arguments.as_written());
+        let argument = summary.seen_from(self.page.folder).argument;
+        let room = self.page.width.saturating_sub(self.margin() + name.width());
+        let room = room / 2;
+        vec![
+            (Tone::Kind(Kind::Call), name),
+            plain(Tone::Dim, "("),
+            (Tone::Plain, SafeText::single_line(&argument, room)),
+            plain(Tone::Dim, ")"),
+        ]
+    }
+
     /// The JSON of the item as it is in the file.
     fn raw(&mut self) {
         let mut left = self.marked();
-        left.push(plain(Tone::Dim, self.item.kind.word()));
+        left.extend(self.raw_title());
         left.extend(
             self.fault()
                 .into_iter()

@@ -380,7 +380,10 @@ impl Transcript {
     /// The letters of the rows of an item.
     fn texts(&mut self, subject: &ShownSession<'_>, item: usize) -> Vec<String> {
         let block = self.with(subject, |made, _| made.block(item));
-        block.iter().map(searched_text).collect()
+        block
+            .iter()
+            .map(|row| searched_text(row, subject.mode))
+            .collect()
     }
 
     /// Where the text that is searched for is in the window.
@@ -391,7 +394,9 @@ impl Transcript {
             let item = *item;
             let rows = self.rows[first..].iter();
             let own = rows.take_while(|(other, _)| *other == item);
-            let mut texts: Vec<String> = own.map(|(_, row)| searched_text(row)).collect();
+            let mut texts: Vec<String> = own
+                .map(|(_, row)| searched_text(row, subject.mode))
+                .collect();
             let end = first + texts.len();
             // Which place it is counts from the first row of the item.
             let mut above = 0;
@@ -656,8 +661,10 @@ enum Step {
 }
 
 /// The letters of a row in which a text is searched for: those of the item.
-fn searched_text(row: &BlockRow) -> String {
+fn searched_text(row: &BlockRow, mode: Mode) -> String {
     match row.kind {
+        // Raw JSON has all that its title says.
+        RowKind::Title if mode == Mode::Raw => String::new(),
         RowKind::Gap | RowKind::Head => String::new(),
         RowKind::Title | RowKind::Body => plain_of(&row.left),
     }
