@@ -2126,3 +2126,34 @@ fn raw_heads_keep_the_names_of_the_tools() {
         assert!(shown.contains(head), "{head}: {shown}");
     }
 }
+
+#[test]
+fn a_filter_leaves_the_name_of_the_file_and_the_turn_in_the_header() {
+    for width in [80, 100, 120, 140] {
+        let mut state = flowing(TWO_SESSIONS, (width, 24));
+        press(&mut state, "f k i n d : c a l l enter");
+        let session = state.session().unwrap();
+        let items = (0..session.items.len() as u32).collect();
+        let shown = Arc::new(Shown::new(session, items));
+        let document = state.document.clone().unwrap();
+        let sifted = Report::Sifted {
+            document: document.clone(),
+            session: 0,
+            shown,
+            is_preview: false,
+        };
+        update(&mut state, Message::Report(sifted));
+        let elsewhere = Report::SiftedElsewhere {
+            document,
+            items: 230,
+            sessions: 1,
+        };
+        update(&mut state, Message::Report(elsewhere));
+        state.follow = Follow::On;
+        state.prepare();
+        let header = screen(&state).lines().next().unwrap_or_default().to_owned();
+        for part in ["test.json", "  turn ", "filter ", " items"] {
+            assert!(header.contains(part), "{width} {part}: {header}");
+        }
+    }
+}

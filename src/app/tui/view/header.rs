@@ -24,6 +24,10 @@ const SEAT: u16 = 72;
 const NAME: usize = 40;
 /// Least cells of the file's name.
 const LEAST_NAME: usize = 12;
+/// About as many cells as the filter has at most, and at least.
+const FILTER: usize = 60;
+const LEAST_FILTER: usize = 20;
+const FILTER_STEP: usize = 5;
 /// Most cells of what tells a session from the others.
 const LABEL: usize = 24;
 /// Least cells of it, beside which the word is left out.
@@ -74,14 +78,37 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
         figures.map(|part| part.cells + 2).sum()
     };
     let wide = if state.size.0 >= WIDE { LABEL } else { 0 };
-    let mut shown = parts(state, theme, wide);
+    // The filter gives way to the name and the turn.
+    let needed = |shown: &[HeaderPart]| {
+        let turn = shown.iter().position(|part| part.is_turn);
+        let parts = shown.iter().take(turn.map_or(0, |turn| turn + 1));
+        used + LEAST_NAME + 2 + parts.map(|part| part.cells + 2).sum::<usize>()
+    };
+    let least = if state.shown.is_some() {
+        LEAST_FILTER
+    } else {
+        FILTER
+    };
+    let filters = (least..=FILTER).rev().step_by(FILTER_STEP);
+    let filter = filters.into_iter().find(|filter| {
+        let shown = parts(state, theme, wide, *filter);
+        needed(&shown) <= room
+    });
+    let filter = filter.unwrap_or(least);
+    let mut shown = parts(state, theme, wide, filter);
     // On narrow screens the label of the session has what the figures and a short name leave over.
     let spare = room.saturating_sub(used + figures(&shown) + 2 + LEAST_NAME);
     let label = (spare + SESSION.len()).saturating_sub(1).min(LABEL);
     if wide == 0 && label >= LEAST_LABEL {
-        shown = parts(state, theme, label);
+        shown = parts(state, theme, label, filter);
     }
     let mut parts = shown;
+    let turn = parts.iter().position(|part| part.is_turn);
+    if let Some(turn) = turn.filter(|_| state.shown.is_some() && needed(&parts) > room) {
+        let turn = parts.remove(turn);
+        let at = parts.partition_point(|part| part.worth == Worth::Urgent);
+        parts.insert(at, turn);
+    }
     // The name has what the figures leave over.
     let figures = figures(&parts);
     let least = match state.exchange {
@@ -127,6 +154,7 @@ struct HeaderPart {
     worth: Worth,
     spans: Vec<Span<'static>>,
     cells: usize,
+    is_turn: bool,
 }
 
 impl HeaderPart {
@@ -135,6 +163,7 @@ impl HeaderPart {
             worth,
             cells: cells(&spans),
             spans,
+            is_turn: false,
         }
     }
 }
@@ -150,16 +179,16 @@ fn name(state: &State) -> String {
     agent.unwrap_or(name).to_owned()
 }
 
-/// The facts beside the name, the most important first; the label of a session has `label` cells.
-fn parts(state: &State, theme: &Theme, label: usize) -> Vec<HeaderPart> {
+/// The facts beside the name, the most important first; the label of a session has `label` cells, the filter about
+/// `filter`.
+fn parts(state: &State, theme: &Theme, label: usize, filter: usize) -> Vec<HeaderPart> {
     let facts = super::live::facts(state, theme);
     let is_live = !facts.is_empty();
     // How long an exchange waits matters more than its name.
     let waits = super::exchange::waits(state, theme).into_iter();
     let mut parts: Vec<_> = waits.map(|it| HeaderPart::new(Worth::Urgent, it)).collect();
     // The columns name the filter above the turns.
-    let filter =
-        super::panes::filter_words(state, NAME + NAME / 2).filter(|_| state.transcript.is_on);
+    let filter = super::panes::filter_words(state, filter).filter(|_| state.transcript.is_on);
     let filter = filter.map(|words| vec![Span::styled(words, theme.marked)]);
     parts.extend(filter.map(|words| HeaderPart::new(Worth::Urgent, words)));
     let facts = super::exchange::facts(state, theme)
@@ -200,10 +229,12 @@ fn parts(state: &State, theme: &Theme, label: usize) -> Vec<HeaderPart> {
         .filter(|_| document.extent != Extent::Head);
     if let Some(before) = before.filter(|_| !is_live) {
         let (turn, turns) = (before + state.turn() + 1, before + session.turns.len());
-        push(
-            Worth::Figure,
-            vec![Span::raw(format!("turn {turn}/{turns}"))],
-        );
+        let turn = vec![Span::raw(format!("turn {turn}/{turns}"))];
+        parts.push(HeaderPart {
+            is_turn: true,
+            ..HeaderPart::new(Worth::Figure, turn)
+        });
+        let mut push = |worth, spans| parts.push(HeaderPart::new(worth, spans));
         if let Some(share) = state.context_share() {
             push(Worth::Figure, vec![Span::raw(format!("ctx {share}%"))]);
         }
@@ -217,7 +248,7 @@ fn parts(state: &State, theme: &Theme, label: usize) -> Vec<HeaderPart> {
         }
     }
     let format = Span::styled(document.recording.format.id, theme.dim);
-    push(Worth::Extra, vec![format]);
+    parts.push(HeaderPart::new(Worth::Extra, vec![format]));
     parts
 }
 
