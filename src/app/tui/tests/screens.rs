@@ -295,6 +295,12 @@ fn a_session_that_a_finding_led_to_is_left_to_the_one_before() {
             "{}",
             screen(&state)
         );
+        let shown = screen(&state);
+        let finding = state.findings_here()[0].clone();
+        let message = finding.message();
+        let begin: String = message.chars().take(30).collect();
+        assert!(shown.contains(finding.rule.id), "{shown}");
+        assert!(shown.contains(&begin), "{shown}");
         press(&mut state, "k");
         assert!(screen(&state).contains("q back"), "{}", screen(&state));
         assert!(press(&mut state, key).is_empty());

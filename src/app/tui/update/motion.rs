@@ -502,7 +502,11 @@ pub(super) fn select_finding(state: &mut State, session: usize, number: usize) {
             true => ": q goes back",
             false => "",
         };
-        state.say(format!("session {}{way}", session + 1));
+        let finding = checked.findings().get(number);
+        let message =
+            finding.map(|finding| format!(" · {}: {}", finding.rule.id, finding.message()));
+        let message = message.unwrap_or_default();
+        state.say(format!("session {}{way}{message}", session + 1));
     }
     go_to_finding(state, &checked, number);
 }
