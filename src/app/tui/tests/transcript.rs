@@ -1965,11 +1965,11 @@ fn who_moves_up_from_the_end_of_a_file_that_grew_sees_the_same_rows_once_it_is_w
     update(&mut state, Message::Report(Report::Tail(end)));
     state.prepare();
     press(&mut state, "k k k ^u");
-    // Beside the clock: the spans of this end hold no times.
+    // Without the times: the spans of this end hold none.
     let rows = |state: &State| {
         let shown = screen(state);
         let rows = shown.lines().skip(1).take(24);
-        let rows = rows.map(|row| row.chars().skip(12).collect::<String>());
+        let rows = rows.map(|row| row.chars().skip(12).take(40).collect::<String>());
         rows.collect::<Vec<_>>().join("\n")
     };
     let shown = rows(&state);
