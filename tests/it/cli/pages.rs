@@ -87,6 +87,20 @@ fn long_results_are_folded_and_whole() {
 }
 
 #[test]
+fn an_empty_line_of_a_text_is_as_high_as_a_line() {
+    let messages = json!([{"role": "user", "content": "One.\n\nTwo."}]);
+    let here = folder(&[("run.json", &messages.to_string())]);
+    let html = page(here.path(), "html", &[]);
+    assert!(html.contains("<span class=l></span></div>"), "{html}");
+    let [row, line] = [
+        r"\n\.row \{[^}]* min-height: ([\d.]+)em",
+        r"font: 13px/([\d.]+) ",
+    ]
+    .map(|rule| Regex::new(rule).unwrap().captures(&html).unwrap()[1].to_owned());
+    assert_eq!(row, line);
+}
+
+#[test]
 fn the_rows_of_what_is_folded_fit_into_the_page() {
     let line = (1..=60).map(|word| format!("word{word}"));
     let line = line.collect::<Vec<_>>().join(" ");
