@@ -7,11 +7,14 @@ use std::borrow::Cow;
 /// Whether a text holds a sequence that [`terminal_lines`] understands.
 pub fn has_colours(text: &str) -> bool {
     let mut escapes = text.match_indices('\u{1b}');
-    escapes.any(|(at, _)| sequence(&text[at..]).is_some())
+    escapes.any(|(at, _)| {
+        let text = &text[at..];
+        sequence(text).is_some() || hyperlink(text).is_some()
+    })
 }
 
-/// The lines of terminal output. Only plain CSI sequences (`ESC [ 1;31 m`, cursor and erase) are taken out; what
-/// could hide text, as an operating system command, stays.
+/// The lines of terminal output. Only plain CSI sequences (`ESC [ 1;31 m`, cursor and erase) are taken out, and the
+/// marks of hyperlinks, whose target follows the words. What could hide text, as another operating system command, stays.
 pub fn terminal_lines(text: &str) -> Vec<StyledLine> {
     let mut pen = Pen::default();
     text.lines()
@@ -46,6 +49,27 @@ fn sequence(text: &str) -> Option<(&str, char, usize)> {
         .then_some((&inside[..end], letter, 2 + end + 1))
 }
 
+/// Most bytes of the target of a hyperlink: terminals take no longer one.
+const TARGET: usize = 2083;
+/// Most bytes of its parameters, which are not shown.
+const PARAMETERS: usize = 64;
+
+/// The mark at the beginning of a text that begins or ends a hyperlink (OSC 8): its target, empty where it ends one, and
+/// its length. `None` where it is not closed or could hide text.
+fn hyperlink(text: &str) -> Option<(&str, usize)> {
+    const START: &str = "\u{1b}]8;";
+    let inside = text.strip_prefix(START)?;
+    let most = inside.floor_char_boundary(PARAMETERS + 1 + TARGET + 1);
+    let end = inside[..most].find(char::is_control)?;
+    let mut terminators = ["\u{1b}\\", "\u{7}"].into_iter();
+    let terminator = terminators.find(|it| inside[end..].starts_with(it))?;
+    let (parameters, target) = inside[..end].split_once(';')?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"=:._-".contains(&byte);
+    let is_link =
+        parameters.len() <= PARAMETERS && parameters.bytes().all(is_name) && target.len() <= TARGET;
+    is_link.then_some((target, START.len() + end + terminator.len()))
+}
+
 #[derive(Debug, Default)]
 struct Pen {
     colour: Option<Colour>,
@@ -75,17 +99,28 @@ impl Pen {
     fn line(&mut self, line: &str) -> StyledLine {
         let mut styled = StyledLine::default();
         let mut rest = line;
+        // The target of the open hyperlink, and its words.
+        let mut link: Option<(&str, String)> = None;
         while let Some(escape) = rest.find('\u{1b}') {
-            styled.push(self.look(), &rest[..escape]);
+            let words = &rest[..escape];
+            styled.push(self.look(), words);
+            if let Some((_, linked)) = &mut link {
+                linked.push_str(words);
+            }
             rest = &rest[escape..];
-            let length = match sequence(rest) {
-                Some((parameters, letter, length)) => {
+            let length = match (sequence(rest), hyperlink(rest)) {
+                (Some((parameters, letter, length)), _) => {
                     if letter == 'm' {
                         self.select(parameters);
                     }
                     length
                 }
-                None => {
+                (None, Some((target, length))) => {
+                    let begun = (!target.is_empty()).then(|| (target, String::new()));
+                    show_target(&mut styled, std::mem::replace(&mut link, begun));
+                    length
+                }
+                (None, None) => {
                     styled.push(self.look(), "\u{1b}");
                     1
                 }
@@ -93,6 +128,10 @@ impl Pen {
             rest = &rest[length..];
         }
         styled.push(self.look(), rest);
+        if let Some((_, linked)) = &mut link {
+            linked.push_str(rest);
+        }
+        show_target(&mut styled, link);
         styled
     }
 
@@ -120,6 +159,13 @@ impl Pen {
                 _ => {}
             }
         }
+    }
+}
+
+/// Shows where a hyperlink leads, after its words, unless they say it.
+fn show_target(styled: &mut StyledLine, link: Option<(&str, String)>) {
+    if let Some((target, _)) = link.filter(|(target, words)| target != words) {
+        styled.push(Look::Faint, &format!(" ({target})"));
     }
 }
 
@@ -243,8 +289,44 @@ mod tests {
     }
 
     #[test]
+    fn hyperlinks_are_their_words_and_where_they_lead() {
+        let told = |text: &str| -> String { pieces(text).into_iter().map(|it| it.1).collect() };
+        for (text, shown) in [
+            (
+                "\u{1b}]8;;https://x.y\u{1b}\\link\u{1b}]8;;\u{1b}\\!",
+                "link (https://x.y)!",
+            ),
+            (
+                "\u{1b}]8;id=a:b=c;https://x.y\u{7}li\u{1b}[1mnk\u{1b}[0m\u{1b}]8;;\u{7}",
+                "link (https://x.y)",
+            ),
+            ("\u{1b}]8;;http://x\u{7}http://x\u{1b}]8;;\u{7}", "http://x"),
+            // A link in a link, and one that no mark ends.
+            (
+                "\u{1b}]8;;http://a\u{7}one\u{1b}]8;;http://b\u{7}two",
+                "one (http://a)two (http://b)",
+            ),
+            ("one\u{1b}]8;;\u{7}two", "onetwo"),
+        ] {
+            assert!(has_colours(text), "{text:?}");
+            assert_eq!(told(text), shown);
+        }
+        let linked = pieces("\u{1b}]8;;http://a\u{7}one\u{1b}]8;;\u{7}");
+        assert_eq!(linked[1].0, Look::Faint);
+    }
+
+    #[test]
     fn what_could_hide_text_stays() {
+        let long = format!("\u{1b}]8;;{}\u{7}x", "a".repeat(TARGET + 1));
+        let parameters = format!("\u{1b}]8;{};http://x\u{7}x", "a".repeat(PARAMETERS + 1));
         for text in [
+            &long,
+            &parameters,
+            "\u{1b}]8;;http://x",
+            "\u{1b}]8;;http://x\u{1b}]8;;y",
+            "\u{1b}]8;;http://x\u{1b}",
+            "\u{1b}]8;do as I say;http://x\u{7}x",
+            "\u{1b}]8\u{7}",
             "\u{1b}]0;title\u{7}x",
             "\u{1b}Pq\u{1b}\\",
             "\u{1b}[3",
