@@ -4,8 +4,10 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use retake_core::safe_text::SafeText;
-use retake_core::session::{SIDE_CHAIN, Session};
+use retake_core::session::{SIDE_CHAIN, Session, is_sub_agent};
 pub(crate) use retake_core::usage::model_name;
+use retake_live::inspect::first_words;
+use retake_live::report::session_names;
 use std::borrow::Cow;
 
 /// A moment in milliseconds since 1970 as the clocks of a zone show it.
@@ -35,6 +37,39 @@ pub(crate) fn label_for_people(label: &str) -> Cow<'_, str> {
         Some(number) => Cow::Owned(format!("sub-agent{number}")),
         None => Cow::Borrowed(label),
     }
+}
+
+/// The session of a file without a label.
+pub(crate) const MAIN_HISTORY: &str = "main history";
+
+/// Cells of the task of a sub-agent beside its number.
+const TASK: usize = 60;
+
+/// The names of the sessions of a file for people: `main history`, `sub-agent 1: TASK`; alike ones have numbers.
+pub(crate) fn session_titles(sessions: &[Session]) -> Vec<String> {
+    let without = sessions.iter().filter(|it| it.label.is_empty()).count();
+    let named = session_names(sessions).into_iter().zip(sessions);
+    let titles = named.map(|(name, session)| match &*session.label {
+        "" if without == 1 => MAIN_HISTORY.to_owned(),
+        label if label != name => format!("session {name}"),
+        label => {
+            let title = label_for_people(label);
+            let is_bare = is_sub_agent(session) && !label.contains(": ");
+            let task = first_words(session).filter(|_| is_bare);
+            let task = task.map(|(_, words)| one_line(&words, TASK));
+            match task.filter(|task| !task.is_empty()) {
+                Some(task) => format!("{title}: {task}"),
+                None => title.into_owned(),
+            }
+        }
+    });
+    titles.collect()
+}
+
+/// The beginning of a text in one row, its words with single spaces between them.
+pub(crate) fn one_line(text: &str, width: usize) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    SafeText::single_line(&words, width).as_plain().to_owned()
 }
 
 pub(crate) fn duration(ms: u64) -> String {

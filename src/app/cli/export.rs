@@ -10,6 +10,7 @@ use super::inputs::{
 use super::output::{Output, name_of, safe_line};
 use super::recovery::{no_offer, value_text, wordings};
 use crate::page::{PageError, PageForm, PageSource};
+use crate::words::session_titles;
 use retake_core::actions::{self, Action, ActionError, ActionInput, Plan};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::redact::shareable;
@@ -505,8 +506,9 @@ fn export_page(arguments: &ExportArguments, form: PageForm) -> Result<Exit, Fail
         Some(wanted) => Some(session_named(&arguments.path, &names, wanted)?),
         None => None,
     };
-    let names = names.into_iter().enumerate();
-    let chosen = names.filter(|(number, _)| only.is_none_or(|only| only == *number));
+    let titles = session_titles(&opened.recording.sessions);
+    let titles = titles.into_iter().enumerate();
+    let chosen = titles.filter(|(number, _)| only.is_none_or(|only| only == *number));
     let chosen = chosen.collect();
     let page = PageSource {
         recording: &opened.recording,

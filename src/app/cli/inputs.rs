@@ -10,7 +10,7 @@ use crate::tui::keymap;
 use crate::tui::loader::Knowledge;
 use crate::tui::loader::takes::conductor::Staged;
 use crate::tui::theme::ThemeOptions;
-use crate::words::label_for_people;
+use crate::words::{MAIN_HISTORY, label_for_people};
 use retake_core::session::takes::TakeId;
 use retake_core::session::{OutputSchema, Tool};
 use retake_live::discover::endings_text;
@@ -174,9 +174,15 @@ pub(super) fn session_named(path: &Path, names: &[String], wanted: &str) -> Resu
     let by_name = names
         .iter()
         .position(|name| name == wanted || label_for_people(name) == wanted);
-    let place = by_name.or(by_number).filter(|place| *place < names.len());
+    let is_unnamed = |(place, name): &(usize, &String)| **name == (place + 1).to_string();
+    let main = || names.iter().enumerate().find(is_unnamed);
+    let main = || Some(main()?.0).filter(|_| wanted == MAIN_HISTORY);
+    let place = by_name.or(by_number).or_else(main);
+    let place = place.filter(|place| *place < names.len());
     place.ok_or_else(|| {
-        let known = names.iter().map(|name| format!("\"{}\"", safe_line(name)));
+        let known = names
+            .iter()
+            .map(|name| format!("\"{}\"", safe_line(&label_for_people(name))));
         Failure::with_hint(
             format!("{}: no session {}", name_of(path), safe_line(wanted)),
             format!("its sessions: {}", known.collect::<Vec<_>>().join(", ")),

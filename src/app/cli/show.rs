@@ -10,6 +10,7 @@ use super::transcript::Transcript;
 use crate::page::totals_of;
 use crate::tui::state::document::Checked;
 use crate::tui::transcript::page::Page;
+use crate::words::session_titles;
 use retake_core::session::Session;
 use retake_live::report::session_names;
 use retake_live::{InputError, Inputs, Opened, check_session, exit_on_interrupt};
@@ -92,7 +93,7 @@ fn read(inputs: &Inputs, path: &Path) -> Result<Opened, InputError> {
 /// The sessions to show by their names and indexes.
 fn choose(arguments: &ShowArguments, opened: &Opened) -> Result<Vec<(String, usize)>, Failure> {
     let sessions = &opened.recording.sessions;
-    let named = session_names(sessions).into_iter().zip(0..);
+    let named = session_titles(sessions).into_iter().zip(0..);
     let mut named = named.collect::<Vec<_>>();
     if let Some(wanted) = &arguments.session {
         let names = session_names(sessions);
@@ -125,7 +126,7 @@ impl NamedRecording<'_> {
         let recording = &self.opened.recording;
         let mut words = name_of(Path::new(&recording.name));
         if recording.sessions.len() > 1 {
-            words.push_str(&format!(", session {}", safe_line(self.name)));
+            words.push_str(&format!(", {}", safe_line(self.name)));
         }
         words.push_str(&format!("  {}", recording.format.id));
         if let Some(model) = &self.session.model {

@@ -132,7 +132,7 @@ impl<W: Write> HtmlPage<W> {
             let section = link.agent + 1;
             let _ = writeln!(
                 after,
-                "<p class=agent><a href=\"#session-{section}\">sub-agent: {name}</a></p>"
+                "<p class=agent><a href=\"#session-{section}\">{name}</a></p>"
             );
         }
         let items = [Some(&block.own), block.output.as_ref()];
@@ -185,11 +185,12 @@ impl<W: Write> PageWriter for HtmlPage<W> {
 
     fn contents(&mut self, sessions: &[(&str, String)]) -> Result<(), PageError> {
         writeln!(self.out, "<nav class=contents><ul>")?;
-        for (section, (name, turns)) in (1..).zip(sessions) {
+        for (section, (name, facts)) in (1..).zip(sessions) {
             let name = escaped(SafeText::single_line(name, 200).as_plain());
+            let facts = escaped(facts);
             writeln!(
                 self.out,
-                "<li><a href=\"#session-{section}\">{name}</a>  {turns}"
+                "<li><a href=\"#session-{section}\">{name}</a>  {facts}"
             )?;
         }
         writeln!(self.out, "</ul></nav>")?;

@@ -181,9 +181,10 @@ impl<W: Write> PageWriter for MarkdownPage<W> {
     }
 
     fn contents(&mut self, sessions: &[(&str, String)]) -> Result<(), PageError> {
-        for (section, (name, turns)) in (1..).zip(sessions) {
+        for (section, (name, facts)) in (1..).zip(sessions) {
             let name = escaped(SafeText::single_line(name, 200).as_plain());
-            writeln!(self.out, "- [{name}](#session-{section}) {turns}")?;
+            let facts = escaped(facts);
+            writeln!(self.out, "- [{name}](#session-{section}) {facts}")?;
         }
         writeln!(self.out)?;
         Ok(())
@@ -216,7 +217,7 @@ impl<W: Write> PageWriter for MarkdownPage<W> {
             if let Some(link) = session.agent_of(block.own.index) {
                 let name = escaped(SafeText::single_line(link.agent_name, 200).as_plain());
                 let section = link.agent + 1;
-                writeln!(self.out, "[sub-agent: {name}](#session-{section})\n")?;
+                writeln!(self.out, "[{name}](#session-{section})\n")?;
             }
         }
         Ok(())

@@ -101,10 +101,12 @@ impl PageSource<'_> {
         if self.sessions.len() > 1 {
             let named = self.sessions.iter();
             let named = named.map(|(number, name)| {
-                let turns = number_of(sessions[*number].turns.len(), "turn");
-                (name.as_str(), turns)
+                let session = &sessions[*number];
+                let mut facts = vec![number_of(session.turns.len(), "turn")];
+                facts.extend(sums_of(session, self.prices)?);
+                Ok((name.as_str(), facts.join(" · ")))
             });
-            page.contents(&named.collect::<Vec<_>>())?;
+            page.contents(&named.collect::<Result<Vec<_>, SourceError>>()?)?;
         }
         let links = self.links();
         for (section, (number, name)) in self.sessions.iter().enumerate() {
@@ -157,11 +159,15 @@ impl PageSource<'_> {
 
 /// When a session began, how long it took, its tokens and cost, as far as they are recorded.
 pub(crate) fn totals_of(session: &Session, prices: &Prices) -> Result<Vec<String>, SourceError> {
-    let totals = SessionUsage::of(session, prices, &|| false, &mut |_, _| ())?;
     let began = UsageReader::new(session, prices).item_time(0)?;
     let began = began.map(|at| day(local(at, &TimeZone::UTC)));
-    let totals = totals.iter().flat_map(summary);
-    Ok(began.into_iter().chain(totals).collect())
+    Ok(began.into_iter().chain(sums_of(session, prices)?).collect())
+}
+
+/// How long a session took, its tokens and cost, as far as they are recorded.
+fn sums_of(session: &Session, prices: &Prices) -> Result<Vec<String>, SourceError> {
+    let totals = SessionUsage::of(session, prices, &|| false, &mut |_, _| ())?;
+    Ok(totals.iter().flat_map(summary).collect())
 }
 
 fn number_of(count: usize, noun: &str) -> String {

@@ -96,7 +96,7 @@ pub(crate) enum PageError {
 pub(super) trait PageWriter {
     /// Begins the page; `facts` are about the file.
     fn begin(&mut self, title: &str, facts: &[String]) -> Result<(), PageError>;
-    /// Lists the sessions that follow, each with how many turns it has.
+    /// Lists the sessions that follow, each with how many turns it has and what it took.
     fn contents(&mut self, sessions: &[(&str, String)]) -> Result<(), PageError>;
     fn session(&mut self, session: &PageSession<'_>) -> Result<(), PageError>;
     /// Ends it; `is_redacted` is said there.

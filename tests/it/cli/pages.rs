@@ -315,6 +315,10 @@ fn no_text_of_a_recording_becomes_html_or_an_image_in_markdown() {
 fn with_sub_agent() -> String {
     let line = |uuid: &str, parent: Value, side: bool, kind: &str, content: Value| {
         let message = match kind {
+            "assistant" if uuid == "4" => {
+                json!({"role": kind, "model": "claude", "content": content,
+                "id": "m4", "usage": {"input_tokens": 12000, "output_tokens": 300}})
+            }
             "assistant" => json!({"role": kind, "model": "claude", "content": content}),
             _ => json!({"role": kind, "content": content}),
         };
@@ -346,9 +350,9 @@ fn a_page_lists_its_turns_and_a_sub_agent_is_linked_with_its_call_both_ways() {
         "<li><a href=\"#session-2\">",
         "<li><a href=\"#turn-1\">1  you: How many?</a>",
         "<li><a href=\"#s2-turn-1\">1  you: Count the &lt;files&gt;.</a>",
-        "<p class=agent><a href=\"#session-2\">sub-agent: ",
-        "<h2 id=\"session-2\">",
-        "<p class=agent><a href=\"#item-2\">called in turn 2 of ",
+        "<p class=agent><a href=\"#session-2\">sub-agent 1: Count the &lt;files&gt;.</a>",
+        "<h2 id=\"session-2\">sub-agent 1: Count the &lt;files&gt;.</h2>",
+        "<p class=agent><a href=\"#item-2\">called in turn 2 of main history</a>",
     ] {
         assert!(html.contains(part), "{part}:\n{html}");
     }
@@ -360,11 +364,12 @@ fn a_page_lists_its_turns_and_a_sub_agent_is_linked_with_its_call_both_ways() {
 
     let markdown = page(here.path(), "markdown", &[]);
     for part in [
+        "- [main history](#session-1) 3 turns · 12.3k tok\n- [sub-agent 1: Count the ",
         "](#session-2) 2 turns",
         "- [1 you: How many?](#turn-1)",
-        "\n[sub-agent: ",
-        "## <a id=\"session-2\"></a>",
-        "\n[called in turn 2 of ",
+        "\n[sub-agent 1: Count the ",
+        "## <a id=\"session-2\"></a>sub-agent 1: Count the ",
+        "\n[called in turn 2 of main history",
         "](#turn-2)\n",
     ] {
         assert!(markdown.contains(part), "{part}:\n{markdown}");
@@ -374,4 +379,20 @@ fn a_page_lists_its_turns_and_a_sub_agent_is_linked_with_its_call_both_ways() {
         let id = format!("<a id=\"{}\"></a>", &found[1]);
         assert!(markdown.contains(&id), "{id}:\n{markdown}");
     }
+
+    let (_, shown, _) = told(here.path(), &["show", "run.json"]);
+    for part in [
+        "run.json, main history  claude-code, ",
+        "run.json, sub-agent 1: Count the <files>.  claude-code, ",
+    ] {
+        assert!(shown.contains(part), "{part}:\n{shown}");
+    }
+    let (_, main, _) = told(
+        here.path(),
+        &["show", "run.json", "--session", "main history"],
+    );
+    assert!(
+        main.contains("How many?") && !main.contains("There are three."),
+        "{main}"
+    );
 }

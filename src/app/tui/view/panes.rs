@@ -14,7 +14,7 @@ use crate::tui::state::tree;
 use crate::tui::state::{Stage, State};
 use crate::tui::theme::Theme;
 use crate::usage::UsageSummary;
-use crate::words::session_label;
+use crate::words::{MAIN_HISTORY, session_label};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -595,7 +595,7 @@ fn label_of(session: &Session, theme: &Theme) -> Vec<Span<'static>> {
         theme.dim
     };
     let label = match session_label(session).as_ref() {
-        "" => SafeText::from_static("main history"),
+        "" => SafeText::from_static(MAIN_HISTORY),
         label => SafeText::single_line(label, WIDEST),
     };
     theme.spans(&label, style)
