@@ -101,6 +101,36 @@ fn an_empty_line_of_a_text_is_as_high_as_a_line() {
 }
 
 #[test]
+fn the_contents_show_a_turn_in_one_plain_line_and_calls_as_in_the_transcript() {
+    let call = |id: &str, name: &str, arguments: Value| {
+        json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function",
+            "function": {"name": name, "arguments": arguments.to_string()}}]})
+    };
+    let messages = json!([
+        {"role": "user", "content": "Please write the **config loader**.\n\n- JSON\n- TOML"},
+        call("a", "Edit", json!({"file_path": "loader.py", "old_string": "a", "new_string": "b"})),
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "user", "content": "And the data?"},
+        call("b", "mcp__db__query", json!({"sql": "select 1"})),
+        {"role": "tool", "tool_call_id": "b", "content": "1"},
+    ]);
+    let here = folder(&[("run.json", &messages.to_string())]);
+    let html = page(here.path(), "html", &[]);
+    for line in [
+        ">1  you: Please write the config loader. - JSON - TOML</a>",
+        ">2  assistant: Edit(loader.py)</a>",
+        ">4  assistant: db.query(select 1)</a>",
+    ] {
+        assert!(html.contains(line), "{line}:\n{html}");
+    }
+    let markdown = page(here.path(), "markdown", &[]);
+    assert!(
+        markdown.contains("[1 you: Please write the config loader. "),
+        "{markdown}"
+    );
+}
+
+#[test]
 fn the_rows_of_what_is_folded_fit_into_the_page() {
     let line = (1..=60).map(|word| format!("word{word}"));
     let line = line.collect::<Vec<_>>().join(" ");

@@ -6,7 +6,10 @@ use super::order::Order;
 use crate::tui::state::detail::{Mode, is_container};
 use crate::tui::state::document::Checked;
 use crate::tui::state::tree::Folds;
+use crate::usage::call_line;
+use crate::words::one_line;
 use jiff::tz::TimeZone;
+use retake_core::content::{Look, markdown_lines};
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Flags, Kind, Session, SourceError, Speaker};
 use retake_core::usage::{Prices, UsageReader, working_folder};
@@ -20,6 +23,8 @@ const UNFOLDED: usize = 1_000_000;
 
 /// Cells of the first words of a turn.
 const WORDS: usize = 100;
+/// Bytes of a text in which they are looked for.
+const HEAD: usize = 4 * 1024;
 
 /// A session that is written to a page.
 pub(crate) struct Page<'a> {
@@ -48,6 +53,15 @@ pub(crate) struct PageItem {
     pub(crate) index: usize,
     pub(crate) folded: Vec<BlockRow>,
     pub(crate) unfolded: Vec<BlockRow>,
+}
+
+/// The beginning of a Markdown text in one line, without its marks.
+fn first_line(text: &str) -> String {
+    let text = &text[..text.floor_char_boundary(HEAD)];
+    let lines = markdown_lines(text, UNFOLDED).into_iter();
+    let pieces = lines.flat_map(|line| line.pieces.into_iter().chain([(Look::Plain, "\n".into())]));
+    let words: String = pieces.map(|(_, words)| words).collect();
+    one_line(&words, WORDS)
 }
 
 impl<'a> Page<'a> {
@@ -96,7 +110,8 @@ impl<'a> Page<'a> {
         (!text.is_empty() && !is_data).then_some(parts)
     }
 
-    /// The turns in the order of the transcript: the index of each, who speaks, and its first words or calls.
+    /// The turns in the order of the transcript: the index of each, who speaks, and its first words or its calls as in
+    /// the transcript, in one line.
     pub(crate) fn turns(&self) -> impl Iterator<Item = (u32, String)> {
         let session = self.session();
         let order = Order {
@@ -118,21 +133,20 @@ impl<'a> Page<'a> {
             };
             let said = turn.items().find_map(|item| {
                 let [thought, text] = self.message(item)?;
-                Some(if text.is_empty() { thought } else { text })
+                let lines = |text: &SafeText| first_line(text.as_plain());
+                Some(lines(&text))
+                    .filter(|line| !line.is_empty())
+                    .or(Some(lines(&thought)))
             });
-            let words = said.map_or_else(
-                || {
-                    let items = turn.items().filter_map(|item| session.items.get(item));
-                    let calls = items.filter(|item| item.kind == Kind::Call);
-                    let names = calls.map(|call| session.name(call));
-                    names.collect::<Vec<_>>().join(", ")
-                },
-                |text| {
-                    SafeText::single_line(text.as_plain(), WORDS)
-                        .as_plain()
-                        .to_owned()
-                },
-            );
+            let words = said.unwrap_or_else(|| {
+                let is_call = |item: &usize| {
+                    let item = session.items.get(*item);
+                    item.is_some_and(|item| item.kind == Kind::Call)
+                };
+                let calls = turn.items().filter(is_call);
+                let calls = calls.map(|call| call_line(session, call, &self.folder));
+                one_line(&calls.collect::<Vec<_>>().join(", "), WORDS)
+            });
             let line = match &*words {
                 "" => who.to_owned(),
                 words => format!("{who}: {words}"),
