@@ -131,6 +131,22 @@ fn the_contents_show_a_turn_in_one_plain_line_and_calls_as_in_the_transcript() {
 }
 
 #[test]
+fn a_picture_is_in_the_column_of_the_text() {
+    let picture = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let messages = json!([{"role": "user", "content": [
+        {"type": "text", "text": "Look."},
+        {"type": "image_url", "image_url": {"url": picture}},
+    ]}]);
+    let here = folder(&[("run.json", &messages.to_string())]);
+    let html = page(here.path(), "html", &[]);
+    assert!(html.contains("<img alt=picture "), "{html}");
+    let text = Regex::new(r#"--i:(\d+)"><span class=l>Look"#).unwrap();
+    let text = &text.captures(&html).unwrap()[1];
+    let image = Regex::new(r"\nimg \{[^}]* margin: [\d.]+em 0 [\d.]+em (\d+)ch").unwrap();
+    assert_eq!(&image.captures(&html).unwrap()[1], text);
+}
+
+#[test]
 fn the_rows_of_what_is_folded_fit_into_the_page() {
     let line = (1..=60).map(|word| format!("word{word}"));
     let line = line.collect::<Vec<_>>().join(" ");
