@@ -59,7 +59,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant)] // there is one of them in a run
 pub enum Task {
-    /// List recordings, the newest first: by default those that agents keep on this machine
+    /// List recordings, the newest first: of the current folder, of agents and of retake, unless paths are given
     List(ListArguments),
     /// Report what is broken in recordings
     Check(CheckArguments),
@@ -789,7 +789,7 @@ pub struct ExplainArguments {
 
 #[derive(Debug, Args)]
 pub struct ListArguments {
-    /// Recordings or folders of them [default: the current folder, and what agents and retake itself keep]
+    /// Recordings or folders of them
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Only recordings that fit: words and fields as in the picker, such as

@@ -16,6 +16,10 @@ use ratatui::widgets::Clear;
 use std::any::Any;
 use std::fmt;
 
+/// What the list of recordings has, for its help.
+const LISTED: &str =
+    "The list without paths has the recordings of the current folder, of agents and of retake.";
+
 /// Whether a layer stays once its opener has its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
@@ -108,7 +112,11 @@ pub trait Screen: Sized + 'static {
         let first = self.first_groups();
         let place = |key: &KeyEntry| first.iter().position(|group| group.title() == key.group);
         keys.sort_by_key(|key| place(key).unwrap_or(first.len()));
-        let notes: &[&'static str] = if is_bare { &[copy::NOTE] } else { &[] };
+        let notes: &[&'static str] = match is_bare {
+            true if own == [Context::Picker] => &[LISTED, copy::NOTE],
+            true => &[copy::NOTE],
+            false => &[],
+        };
         let help = Help::new(&keys, &keymap::all_keys(), notes);
         self.open(help, |_, _, ()| ());
     }

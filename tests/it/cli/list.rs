@@ -193,3 +193,18 @@ fn what_is_counted_in_part_is_marked() {
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("≥9.0k tokens, ≥$0."), "{said}");
 }
+
+#[test]
+fn the_help_says_once_which_recordings_are_listed_and_the_readme_says_the_same() {
+    let help = |arguments: &[&str]| {
+        let output = retake().args(arguments).output().unwrap();
+        let words = String::from_utf8(output.stdout).unwrap();
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let places = "of the current folder, of agents and of retake";
+    let own = help(&["list", "--help"]);
+    assert_eq!(own.matches("current folder").count(), 1, "{own}");
+    assert!(own.contains(places) && !own.contains("by default"), "{own}");
+    assert!(help(&["--help"]).contains(places));
+    assert!(include_str!("../../../README.md").contains(places));
+}

@@ -345,6 +345,18 @@ fn what_is_no_filter_is_told_while_it_is_typed_and_lists_nothing() {
 }
 
 #[test]
+fn the_help_says_which_recordings_are_listed() {
+    let mut picker = picker(&[("a.json", 1)]);
+    press(&mut picker, "?");
+    let shown = screen(&picker, 100, 60).replace('│', " ");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains("the current folder, of agents and of retake"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn the_list_renews_itself_and_keeps_cursor_filter_and_sort() {
     let mut picker = picker(&[("a.json", 1), ("b.json", 2), ("c.json", 3)]);
     picker.discover(Discovery::Finished);
