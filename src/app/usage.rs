@@ -204,15 +204,29 @@ impl Report {
         self.push(text, false, None);
     }
 
-    /// A sentence in as many rows as it needs.
+    /// A sentence in as many rows as it needs, broken after commas and semicolons as far as what is between them fits.
     fn sentence(&mut self, text: &str) {
+        let width = self.style.width;
         let text = SafeText::from_str(text);
-        let rows = text.wrapped(self.style.width).map(|text| UsageLine {
+        let plain = text.as_plain();
+        let ends = plain.match_indices([',', ';']).map(|(at, _)| at + 1);
+        let ends = ends.filter(|at| plain[*at..].starts_with(' '));
+        let (mut rows, mut start, mut end) = (Vec::new(), 0, 0);
+        for next in ends.chain([plain.len()]) {
+            if end > start && text.part(start..next).width() > width {
+                rows.push(start..end);
+                start = end + 1;
+            }
+            end = next;
+        }
+        rows.push(start..end);
+        let rows = rows.into_iter().map(|row| text.part(row));
+        let rows = rows.flat_map(|row| row.wrapped(width).collect::<Vec<_>>());
+        self.lines.extend(rows.map(|text| UsageLine {
             text,
             is_heading: false,
             target: None,
-        });
-        self.lines.extend(rows);
+        }));
     }
 
     /// A row that leads to an item.
@@ -289,19 +303,14 @@ impl Report {
                 replies(totals.undercounted)
             ));
         }
+        let [work, elapsed] = [totals.tools, totals.tools_elapsed].map(duration);
         let tools = match totals.parallel {
-            2.. if totals.tools == totals.tools_elapsed => format!(
-                "tools {} (up to {} at once)",
-                duration(totals.tools),
-                totals.parallel
-            ),
+            2.. if work == elapsed => format!("tools {work} (up to {} at once)", totals.parallel),
             2.. => format!(
-                "tools: {} of work in {} of clock time (up to {} at once)",
-                duration(totals.tools),
-                duration(totals.tools_elapsed),
+                "tools: {work} of work in {elapsed} of clock time (up to {} at once)",
                 totals.parallel
             ),
-            _ => format!("tools {}", duration(totals.tools)),
+            _ => format!("tools {work}"),
         };
         let parts = [
             (totals.model, format!("model {}", duration(totals.model))),
@@ -650,4 +659,58 @@ pub(crate) fn call_line(session: &Session, call: usize, folder: &str) -> String 
     let summary = summarize_call(session.name(item), body.arguments.as_written());
     let CallSummary { name, argument, .. } = summary.seen_from(folder);
     format!("{name}({argument})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(totals: &SessionUsage, width: usize) -> Vec<String> {
+        let style = ReportStyle {
+            width,
+            bar: "#",
+            more: "...",
+            order: None,
+        };
+        let lines = total_report(totals, style).into_iter();
+        lines.map(|line| line.text.to_string()).collect()
+    }
+
+    #[test]
+    fn the_sums_break_between_their_items() {
+        let totals = SessionUsage {
+            span: Some(359_000),
+            model: 17_800,
+            tools: 41_200,
+            tools_elapsed: 41_200,
+            waiting: 2_000,
+            ..SessionUsage::default()
+        };
+        assert_eq!(
+            sums(&totals, 60)[1..],
+            [
+                "5m59s elapsed: model 17.8s, tools 41.2s,",
+                "waiting for you 2.0s"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_time_of_tools_is_said_once_where_work_and_clock_agree() {
+        let totals = |elapsed| SessionUsage {
+            tools: 116_400,
+            tools_elapsed: elapsed,
+            parallel: 4,
+            ..SessionUsage::default()
+        };
+        let last = |elapsed| sums(&totals(elapsed), 100).pop();
+        assert_eq!(
+            last(116_000).as_deref(),
+            Some("tools 1m56s (up to 4 at once)")
+        );
+        assert_eq!(
+            last(60_000).as_deref(),
+            Some("tools: 1m56s of work in 1m00s of clock time (up to 4 at once)")
+        );
+    }
 }

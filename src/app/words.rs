@@ -88,7 +88,8 @@ pub(crate) fn count(number: u64) -> String {
         0..1_000 => number.to_string(),
         1_000..100_000 => format!("{:.1}k", number as f64 / 1e3),
         100_000..1_000_000 => format!("{}k", number / 1_000),
-        _ => format!("{:.1}M", number as f64 / 1e6),
+        1_000_000..999_950_000 => format!("{:.1}M", number as f64 / 1e6),
+        _ => format!("{:.1}B", number as f64 / 1e9),
     }
 }
 
@@ -146,8 +147,20 @@ mod tests {
             durations,
             ["33ms", "0.1s", "2.1s", "60.0s", "1m01s", "1h01m", "1d01h"]
         );
-        let counts = [7, 3_100, 17_745, 214_000, 1_200_000].map(count);
-        assert_eq!(counts, ["7", "3.1k", "17.7k", "214k", "1.2M"]);
+        let counts = [
+            7,
+            3_100,
+            17_745,
+            214_000,
+            1_200_000,
+            999_960_000,
+            1_233_200_000,
+        ];
+        let counts = counts.map(count);
+        assert_eq!(
+            counts,
+            ["7", "3.1k", "17.7k", "214k", "1.2M", "1.0B", "1.2B"]
+        );
         let at = local(1_761_475_108_753, &TimeZone::UTC);
         assert_eq!(
             (clock(at), day(at)),
