@@ -338,6 +338,7 @@ fn class_of_look(look: Look) -> &'static str {
         Look::Strong => "strong",
         Look::Emphasis => "em",
         Look::Heading => "heading",
+        Look::Link => "link",
         Look::Code => "code",
         Look::Quote => "quote",
         Look::Keyword => "key",

@@ -5,8 +5,8 @@ use super::text::{Glyph, Line, Tone};
 use crate::words::{bytes as bytes_in_words, duration};
 use memchr::memmem;
 use retake_core::content::{
-    Change, DiffLine, FileDiff, Highlighter, Look, ResultText, StyledLine, code_lines,
-    diff_of_text, file_read, has_colours, language_of, markdown_lines, terminal_lines,
+    Change, DiffLine, FileDiff, Highlighter, Look, ResultText, StyledLine, answers_in_markdown,
+    code_lines, diff_of_text, file_read, has_colours, language_of, markdown_lines, terminal_lines,
 };
 use retake_core::safe_text::SafeText;
 use retake_core::session::{Item, Session};
@@ -236,6 +236,12 @@ pub fn file_of_result(session: &Session, call: usize) -> Option<String> {
     let item = session.items.get(call)?;
     let body = body_within(session, item, CALL)?;
     file_read(session.name(item), body.arguments.as_written())
+}
+
+/// Whether the result of a call is Markdown, by its tool.
+pub fn is_markdown_result(session: &Session, call: usize) -> bool {
+    let item = session.items.get(call);
+    item.is_some_and(|item| answers_in_markdown(session.name(item)))
 }
 
 /// How much of a call is read for the name of its file.

@@ -507,6 +507,7 @@ impl Theme {
             Look::Faint => self.dim,
             Look::Strong | Look::Heading => self.title,
             Look::Emphasis | Look::Quote => self.reasoning,
+            Look::Link => self.text.add_modifier(Modifier::UNDERLINED),
             Look::Code => self.call,
             Look::Keyword => self.json_key,
             Look::Text => self.json_string,

@@ -1,5 +1,6 @@
-//! Markdown as styled lines. The marks stay, so that no text is lost and no colour is needed; only the marks
-//! of bold words go, which say nothing beside the look.
+//! Markdown as styled lines. The marks of headings and of bold, emphasized and linked words go, which say nothing beside
+//! the look; where a link leads follows its words. The marks of code, quotes, lists and tables stay, so that these need no
+//! colour.
 
 use super::code::{Highlighter, language_of};
 use super::look::{Look, StyledLine};
@@ -52,10 +53,17 @@ pub fn markdown_lines(text: &str, width: usize) -> Vec<StyledLine> {
 fn block(line: &str, start: &str) -> StyledLine {
     let level = start.bytes().take_while(|byte| *byte == b'#').count();
     if (1..=6).contains(&level) && start[level..].starts_with(' ') {
-        return StyledLine::new(Look::Heading, &line.replace("**", ""));
+        let title = start[level..].trim();
+        // Marks may close it, too.
+        let opened = title.trim_end_matches('#');
+        let title = match opened.ends_with(' ') {
+            true => opened.trim_end(),
+            false => title,
+        };
+        return StyledLine::inline_in(Look::Heading, title);
     }
     if start.starts_with('>') {
-        return StyledLine::new(Look::Quote, line);
+        return StyledLine::inline_in(Look::Quote, line);
     }
     StyledLine::inline(line)
 }
@@ -66,9 +74,37 @@ mod tests {
 
     #[test]
     fn marks_become_looks() {
-        use Look::{Code, Faint, Heading, Keyword, Plain, Quote, Strong};
+        use Look::{Code, Emphasis, Faint, Heading, Keyword, Link, Plain, Quote, Strong};
         let table: &[(&str, &[(Look, &str)])] = &[
-            ("# Title", &[(Heading, "# Title")]),
+            ("# Title", &[(Heading, "Title")]),
+            ("## The *last* **C#** ##", &[(Heading, "The last C#")]),
+            (
+                "an *odd* one (*here*), **not [this](b.md)**",
+                &[
+                    (Plain, "an "),
+                    (Emphasis, "odd"),
+                    (Plain, " one ("),
+                    (Emphasis, "here"),
+                    (Plain, "), "),
+                    (Strong, "not "),
+                    (Link, "this"),
+                    (Faint, " (b.md)"),
+                ],
+            ),
+            (
+                "[http://x](http://x) ![p](q.png) [a] (b) a[i](j k)",
+                &[
+                    (Link, "http://x"),
+                    (Plain, " ![p](q.png) [a] (b) a[i](j k)"),
+                ],
+            ),
+            (
+                "2 * 3 * 4, a*b*c, *.rs and *.py, src/*/x*, *args, **kwargs, *a*/b",
+                &[(
+                    Plain,
+                    "2 * 3 * 4, a*b*c, *.rs and *.py, src/*/x*, *args, **kwargs, *a*/b",
+                )],
+            ),
             ("#hash", &[(Plain, "#hash")]),
             ("> said", &[(Quote, "> said")]),
             (

@@ -89,6 +89,11 @@ pub fn file_read(tool: &str, arguments: &str) -> Option<String> {
     Some(file.trim_matches(['"', '\'']).to_owned())
 }
 
+/// Whether the results of a tool are Markdown: what a sub-agent reports, and what is said of pages.
+pub fn answers_in_markdown(tool: &str) -> bool {
+    ["Task", "Agent", "WebFetch", "WebSearch"].contains(&tool)
+}
+
 /// Whether an agent's program, not its user, wrote a message of the user.
 pub fn is_from_program(text: &str) -> bool {
     WORDS.program.iter().any(|head| text.starts_with(head))

@@ -1,4 +1,4 @@
-//! Tables of Markdown with their columns below each other. The marks stay, as in all Markdown; cells that have no
+//! Tables of Markdown with their columns below each other. The marks of the table stay; cells that have no
 //! room are wrapped.
 
 use super::look::{Look, StyledLine};

@@ -442,3 +442,26 @@ fn a_page_lists_its_turns_and_a_sub_agent_is_linked_with_its_call_both_ways() {
         "{main}"
     );
 }
+
+#[test]
+fn what_a_sub_agent_reports_is_rendered_and_what_a_program_prints_is_not() {
+    let call = |id: &str, name: &str| {
+        json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function",
+            "function": {"name": name, "arguments": "{\"prompt\":\"p\"}"}}]})
+    };
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "# Head\n\nAn *odd* one."});
+    let messages = json!([{"role": "user", "content": "Go."}, call("a", "Task"), result("a"),
+        call("b", "shell"), result("b")]);
+    let here = folder(&[("run.json", &messages.to_string())]);
+    let html = page(here.path(), "html", &[]);
+    let (task, shell) = html.split_once("shell").unwrap();
+    assert!(
+        task.contains("<span class=\"heading\">Head</span>"),
+        "{html}"
+    );
+    assert!(task.contains("<span class=\"em\">odd</span>"), "{html}");
+    assert!(
+        shell.contains("# Head<") && shell.contains("An *odd* one."),
+        "{html}"
+    );
+}

@@ -5,8 +5,8 @@ use super::document::has_failed;
 use super::pretty::{self, JsonLine, TokenKind};
 use super::preview::tool_of;
 use crate::tui::render::{
-    PICTURE_KEY, Writing, diff_lines, file_of_result, image_words, limit_of, not_applied,
-    plain_lines, raw_lines, text_lines, with_images, words_about,
+    PICTURE_KEY, Writing, diff_lines, file_of_result, image_words, is_markdown_result, limit_of,
+    not_applied, plain_lines, raw_lines, text_lines, with_images, words_about,
 };
 use crate::tui::text::{Glyph, Line, Remark, Tone};
 use retake_core::content::{ResultText, diffs_of_call, display_name, result_text};
@@ -357,6 +357,9 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
         let file = call.and_then(|call| file_of_result(subject.session, call));
         let writing = match (&file, is_result) {
             (Some(file), _) => Writing::File(file),
+            (None, true) if call.is_some_and(|call| is_markdown_result(subject.session, call)) => {
+                Writing::Markdown(subject.width)
+            }
             (None, true) => Writing::Output,
             (None, false) => Writing::Markdown(subject.width),
         };

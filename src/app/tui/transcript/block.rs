@@ -4,8 +4,8 @@
 use super::nested::{Nested, NestedFacts, nested_of};
 use super::order::Order;
 use crate::tui::render::{
-    Writing, diff_lines, file_of_result, image_facts, image_words, limit_of, not_applied,
-    plain_lines, raw_lines, text_lines, with_images, words_about,
+    Writing, diff_lines, file_of_result, image_facts, image_words, is_markdown_result, limit_of,
+    not_applied, plain_lines, raw_lines, text_lines, with_images, words_about,
 };
 use crate::tui::state::detail::{Mode, is_container, json_lines, json_text_lines};
 use crate::tui::state::document::{Checked, has_failed, is_answered_by_hand};
@@ -759,6 +759,11 @@ impl<'a> Block<'a> {
         let file = call.and_then(|call| file_of_result(self.session(), call));
         let writing = match &file {
             Some(file) if !is_error => Writing::File(file),
+            None if !is_error
+                && call.is_some_and(|call| is_markdown_result(self.session(), call)) =>
+            {
+                self.markdown()
+            }
             _ => Writing::Output,
         };
         let is_whole = self.item.span.len() <= self.limit();
