@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Its name in the operator's own folder.
+/// Its name in retake's part of the operator's own folder.
 const FILE: &str = "lab.json";
 /// Most wordings of the operator's own that are kept for a rule.
 const OWN: usize = 20;
@@ -38,9 +38,12 @@ struct RuleMemory {
 }
 
 impl LabMemory {
-    /// Reads it from the operator's own folder; what cannot be read is not remembered.
+    /// Reads it from the operator's own folder; what cannot be read is not remembered. Earlier versions wrote it
+    /// beside the folder of retake.
     pub fn read(root: Option<&Path>) -> Self {
-        let text = root.and_then(|root| fs::read(root.join(FILE)).ok());
+        let of_root =
+            |root: &Path| fs::read(folder(root).join(FILE)).or_else(|_| fs::read(root.join(FILE)));
+        let text = root.and_then(|root| of_root(root).ok());
         let memory = text.and_then(|text| serde_json::from_slice(&text).ok());
         memory.unwrap_or_default()
     }
@@ -48,12 +51,13 @@ impl LabMemory {
     /// Writes it there; gives why not.
     pub fn write(&self, root: &Path) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
+        let folder = folder(root);
         let made = fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(root);
+            .create(&folder);
         made.map_err(|error| error.to_string())?;
-        let draft = Draft::write(&root.join(FILE), Some(0o600), |out| out.write_all(&text));
+        let draft = Draft::write(&folder.join(FILE), Some(0o600), |out| out.write_all(&text));
         let written = draft.and_then(|draft| draft.take_place(Backup::None));
         written.map(drop).map_err(|error| error.to_string())
     }
@@ -103,5 +107,27 @@ impl LabMemory {
         measured.map_or_else(String::new, |(hits, of)| {
             format!("{} of {of}", rate(Proportion::new(*hits, *of).rate()))
         })
+    }
+}
+
+fn folder(root: &Path) -> PathBuf {
+    root.join("retake")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_kept_in_the_folder_of_retake_and_an_older_one_is_read_where_there_is_none() {
+        let root = tempfile::tempdir().unwrap();
+        let models = || LabMemory::read(Some(root.path())).models();
+        fs::write(root.path().join(FILE), r#"{"models": "old.toml"}"#).unwrap();
+        assert_eq!(models().as_deref(), Some("old.toml"));
+        let mut memory = LabMemory::default();
+        memory.learn(Some("new.toml".to_owned()), "unknown-tool", vec![], &[]);
+        memory.write(root.path()).unwrap();
+        assert!(root.path().join("retake/lab.json").is_file());
+        assert_eq!(models().as_deref(), Some("new.toml"));
     }
 }
