@@ -66,6 +66,8 @@ pub struct Prompt {
     is_proposed: bool,
     /// What the last word, after a comma, can be completed to.
     completions: Option<fn(&str) -> Vec<String>>,
+    /// The texts that the completion key puts in turn, where several are possible, and how often it did.
+    cycle: (Vec<String>, usize),
 }
 
 /// How many completions are named where there are several.
@@ -86,6 +88,7 @@ impl Prompt {
             check: |_| None,
             is_proposed: false,
             completions: None,
+            cycle: (Vec::new(), 0),
         }
     }
 
@@ -136,6 +139,7 @@ impl Prompt {
         self.recalled = None;
         self.complaint = None;
         self.is_proposed = false;
+        self.cycle = (Vec::new(), 0);
     }
 
     /// Begins with a text that the first letter replaces, unless it is edited.
@@ -160,6 +164,9 @@ impl Prompt {
 
     pub fn key(&mut self, key: KeyEvent) -> Typing {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if command(Context::Line, &key) != Some(Command::Complete) {
+            self.cycle = (Vec::new(), 0);
+        }
         match (command(Context::Line, &key), key.code) {
             (Some(Command::Complete), _) if self.completions.is_some() => self.complete(),
             (Some(Command::Leave), _) => Typing::Cancelled,
@@ -180,12 +187,26 @@ impl Prompt {
     }
 
     fn complete(&mut self) -> Typing {
+        if self.complete_again() {
+            return Typing::Changed;
+        }
         let text = self.text();
         let begun = text.rsplit(',').next().unwrap_or_default().trim_start();
         let found = self.completions.map(|find| find(begun));
         let before = &text[..text.len() - begun.len()];
         self.complete_to(before, &found.unwrap_or_default());
         Typing::Changed
+    }
+
+    /// Puts the next of several completions, which stay named; false where there are none.
+    pub fn complete_again(&mut self) -> bool {
+        let (texts, turn) = &mut self.cycle;
+        let Some(text) = texts.get(*turn % texts.len().max(1)) else {
+            return false;
+        };
+        *turn += 1;
+        self.textbox.set_text(text);
+        true
     }
 
     /// Completes what follows `before` as far as that is certain; says what it may be where there are several.
@@ -210,6 +231,8 @@ impl Prompt {
                 path.rsplit('/').next().unwrap_or_default().to_owned()
             };
             let names: Vec<String> = found.iter().take(NAMED).map(name).collect();
+            let texts = found.iter().map(|path| format!("{before}{path}"));
+            self.cycle = (texts.collect(), 0);
             let words = format!("{}: {}", found.len(), names.join("  "));
             self.complain(SafeText::single_line(&words, 200));
         }

@@ -358,6 +358,9 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Na
     let path = Path::new(written);
     if written.ends_with(SCRIPT) {
         let is_small = path
+    if !path.exists() && names_file(written) {
+        return Err(format!("{written}: no such file or folder"));
+    }
             .metadata()
             .is_ok_and(|about| about.is_file() && about.len() <= LONGEST);
         if !is_small {
@@ -380,11 +383,26 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Na
     parsed("name", written, dialect, &mut |_| {
         Err("no such file".to_owned())
     })
+    if path.exists() && names_file(written) {
+        return Err(format!(
+            "{written}: neither an agent (.toml) nor a script ({SCRIPT})"
+        ));
+    }
 }
 
 /// A model of which only a dialect and one more thing is known; the rest is as in an agent's file
 /// that says no more.
 fn parsed(
+/// Whether a text can only be a path: some models have a `/` in their names, but none is in a folder that is
+/// there.
+fn names_file(written: &str) -> bool {
+    let folder = written.rsplit_once('/').map(|(folder, _)| folder);
+    written.ends_with(['.', '/'])
+        || written.starts_with(['.', '~', '/'])
+        || written.ends_with(".toml")
+        || folder.is_some_and(|folder| Path::new(folder).is_dir())
+}
+
     key: &str,
     value: &str,
     dialect: Dialect,

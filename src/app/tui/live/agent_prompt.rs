@@ -52,7 +52,9 @@ impl Layer<State> for AgentPrompt {
         if let Input::Key(key) = input
             && command(Context::Line, &key) == Some(Command::Complete)
         {
-            state.effects.push(Effect::Complete(self.0.text()));
+            if !self.0.complete_again() {
+                state.effects.push(Effect::Complete(self.0.text()));
+            }
             return Step::Stay;
         }
         match self.0.handle(input, state) {

@@ -136,6 +136,58 @@ fn tab_completes_the_last_of_the_files_that_are_named_as_models() {
 }
 
 #[test]
+fn a_second_tab_puts_one_after_the_other_of_the_files_that_are_possible() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(at("trap.toml"), "").unwrap();
+    std::fs::write(at("trip.toml"), "").unwrap();
+    for (tabs, name) in [
+        (1, "tr"),
+        (2, "trap.toml"),
+        (3, "trip.toml"),
+        (4, "trap.toml"),
+    ] {
+        let mut lab = lab();
+        press(&mut lab, "G k k k k k k k e ^u");
+        press(&mut lab, &format!("`{}`", at("t")));
+        press(&mut lab, &"tab ".repeat(tabs));
+        let shown = screen(&lab, (200, 30));
+        assert!(shown.contains("2: trap.toml  trip.toml"), "{shown}");
+        let wishes = press(&mut lab, "enter");
+        assert!(
+            matches!(&wishes[..], [Effect::ReadModels(written)] if *written == at(name)),
+            "{wishes:?}"
+        );
+    }
+}
+
+#[test]
+fn a_mistyped_path_is_no_name_of_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let dialect = lab().subject().dialect;
+    let missing = at("stock.script.toml");
+    for written in [
+        "sess/lab/stock.",
+        "sess/",
+        "./stock",
+        "~/stock",
+        &at("stock"),
+        &missing,
+    ] {
+        let mut lab = lab();
+        lab.learn_models(read_models(written, dialect, &Wordings::default()));
+        let shown = screen(&lab, (200, 30));
+        assert!(
+            shown.contains(&format!("{written}: no such file or folder")),
+            "{shown}"
+        );
+        assert!(press(&mut lab, "enter").is_empty());
+    }
+    assert!(read_models("meta-llama/llama-4", dialect, &Wordings::default()).is_ok());
+}
+
+#[test]
 fn the_help_of_the_editor_lists_the_names_that_a_template_may_use() {
     let mut lab = lab();
     press(&mut lab, "a");
