@@ -97,7 +97,7 @@ pub fn remarks(board: &Board, trial: usize) -> Vec<String> {
             .flatten(),
         small(&standings),
         compared_with(of_trial),
-        failed(&standings),
+        failed(&standings, last_failure(board, trial)),
         earlier(board.samples_of(trial)),
         end.map(|end| format!("ended: {}", ended(&board.experiment, Some(of_trial), end))),
         early(end),
@@ -225,7 +225,15 @@ fn early(end: Option<TrialEnd>) -> Option<String> {
     })
 }
 
-fn failed(standings: &[WordingRow]) -> Option<String> {
+/// Why the last request of a trial that failed did so. May hold text from outside.
+pub fn last_failure(board: &Board, trial: usize) -> Option<&str> {
+    let samples = board.samples.get(trial)?.iter().flatten();
+    let failed = samples.filter(|sample| sample.class == Class::Failed);
+    let last = failed.max_by_key(|sample| sample.number)?;
+    Some(last.why.as_str()).filter(|why| !why.is_empty())
+}
+
+fn failed(standings: &[WordingRow], why: Option<&str>) -> Option<String> {
     let total = |count: fn(&Measured) -> u32| -> u32 {
         standings
             .iter()
@@ -236,7 +244,8 @@ fn failed(standings: &[WordingRow]) -> Option<String> {
     let requests = failed + total(Measured::answered);
     (failed > 0).then(|| {
         let verb = if failed == 1 { "counts" } else { "count" };
-        format!("{failed} of {requests} requests failed and {verb} for no rate")
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        format!("{failed} of {requests} requests failed and {verb} for no rate{why}")
     })
 }
 

@@ -333,6 +333,8 @@ pub struct NamedModel {
     pub model: AgentModel,
     /// What asking it does, in words; it holds text from outside.
     pub does: String,
+    /// That variables are not set whose values it needs.
+    pub unset: Option<String>,
     /// Whether a file that the operator has not trusted says where requests, and a key with them, are sent.
     pub is_untrusted: bool,
 }
@@ -356,11 +358,11 @@ pub fn read_models(
 
 fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<NamedModel, String> {
     let path = Path::new(written);
-    if written.ends_with(SCRIPT) {
-        let is_small = path
     if !path.exists() && names_file(written) {
         return Err(format!("{written}: no such file or folder"));
     }
+    if written.ends_with(SCRIPT) {
+        let is_small = path
             .metadata()
             .is_ok_and(|about| about.is_file() && about.len() <= LONGEST);
         if !is_small {
@@ -376,23 +378,21 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Na
         let is_untrusted = !is_scripted && !trust.is_confirmed(&file.path, &file.content);
         return Ok(NamedModel {
             does: summary(&file.agent),
+            unset: unset(&file.agent),
             is_untrusted,
             model: file.model_beside(path),
         });
     }
-    parsed("name", written, dialect, &mut |_| {
-        Err("no such file".to_owned())
-    })
     if path.exists() && names_file(written) {
         return Err(format!(
             "{written}: neither an agent (.toml) nor a script ({SCRIPT})"
         ));
     }
+    parsed("name", written, dialect, &mut |_| {
+        Err("no such file".to_owned())
+    })
 }
 
-/// A model of which only a dialect and one more thing is known; the rest is as in an agent's file
-/// that says no more.
-fn parsed(
 /// Whether a text can only be a path: some models have a `/` in their names, but none is in a folder that is
 /// there.
 fn names_file(written: &str) -> bool {
@@ -403,6 +403,9 @@ fn names_file(written: &str) -> bool {
         || folder.is_some_and(|folder| Path::new(folder).is_dir())
 }
 
+/// A model of which only a dialect and one more thing is known; the rest is as in an agent's file
+/// that says no more.
+fn parsed(
     key: &str,
     value: &str,
     dialect: Dialect,
@@ -422,6 +425,7 @@ fn names_file(written: &str) -> bool {
     })?;
     Ok(NamedModel {
         does: summary(&agent),
+        unset: unset(&agent),
         is_untrusted: false,
         model: agent.model,
     })
@@ -436,4 +440,16 @@ fn summary(agent: &Agent) -> String {
     }
     let asks = agent.model.power();
     asks.as_ref().map_or_else(String::new, Power::to_string)
+}
+
+/// Which variables are not set whose values asking it sends along.
+fn unset(agent: &Agent) -> Option<String> {
+    let Some(Power::Model { variables, .. }) = agent.model.power() else {
+        return None;
+    };
+    let is_unset = |name: &&String| std::env::var_os(name).is_none_or(|value| value.is_empty());
+    let unset = variables.iter().filter(is_unset);
+    let unset: Vec<String> = unset.map(|name| format!("${name}")).collect();
+    let verb = if unset.len() == 1 { "is" } else { "are" };
+    (!unset.is_empty()).then(|| format!("{} {verb} not set", unset.join(", ")))
 }

@@ -13,7 +13,7 @@ use crate::tui::popup::{Popup, centred, framed, rows, split_top, write};
 use crate::tui::prompt::Prompt;
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::wording::{Setup, WordingEditor, WordingEntry};
-use crate::tui::stack::{Flow, Screen as _};
+use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
 use crate::tui::text::{Line, TextWindow, Tone};
 use crate::tui::theme::Theme;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseEvent, MouseEventKind};
@@ -414,7 +414,7 @@ impl Lab {
         }
         let reason = "Running requests are cancelled. The samples so far are kept.";
         let question = Confirmation::new("stop", reason, "End the experiment?");
-        self.confirm(question, Effect::Experiment(lab::LabCommand::Stop));
+        self.confirm_while_running(question, Effect::Experiment(lab::LabCommand::Stop));
     }
 
     /// Leaves; an experiment that runs would end by that, so the operator is asked.
@@ -425,7 +425,14 @@ impl Lab {
         let reason = "The experiment runs and ends when it is left. The samples so far are kept in its \
             journals; the same experiment goes on from them.";
         let question = Confirmation::new("leave", reason, "End it and leave?");
-        self.confirm(question, effect);
+        self.confirm_while_running(question, effect);
+    }
+
+    /// Asks as long as the experiment goes on: then there is nothing to lose.
+    fn confirm_while_running(&mut self, question: Confirmation, effect: Effect) {
+        let then = move |lab: &mut Self, _: &mut Confirmation, ()| lab.grant(effect.clone());
+        let opening = OpeningLayer::new(question, then);
+        opening.as_long_as(Self::is_running).over(self);
     }
 
     /// Goes back to the call with the wording under the cursor, to inject it there.

@@ -8,7 +8,7 @@ use crate::tui::keymap::Context;
 use crate::tui::list::ListCursor;
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::stack::{Layers, Screen};
-use retake_core::lab::words::{ended, meant, remarks};
+use retake_core::lab::words::{ended, last_failure, meant, remarks};
 use retake_core::lab::{
     Board, LabPhase, LabSample, Origin, Trial, TrialEnd, WordingRow, WordingVariant, standings,
 };
@@ -50,6 +50,8 @@ impl Lab {
         seed: u64,
     ) -> Self {
         let subject = Arc::new(subject);
+        // That none is named yet, its field says.
+        let notice = models.is_ok().then(|| notice_of(&models)).flatten();
         let mut form = Form::new(subject.clone(), written_models, models, seed);
         for own in subject.memory.own(subject.rule) {
             form.add(own.clone());
@@ -66,7 +68,7 @@ impl Lab {
             stage: LabStage::Ordering,
             layers: Layers::default(),
             effects: Vec::new(),
-            notice: None,
+            notice,
             notes: Vec::new(),
             ordered: None,
         }
@@ -115,10 +117,16 @@ impl Lab {
                 table.learn(board);
                 if let (true, Some(end)) = (was_running, table.ended()) {
                     let words = ended(&table.board.experiment, table.trial(), end);
-                    self.notice = Some(format!("{words}: y exports the wording"));
+                    let why = last_failure(&table.board, table.trial);
+                    self.notice = Some(match (end, why) {
+                        (TrialEnd::ModelFailed, Some(why)) => format!("{words}: {why}"),
+                        (TrialEnd::ModelFailed, None) => words,
+                        _ => format!("{words}: y exports the wording"),
+                    });
                 }
             }
         }
+        self.leave_outdated();
     }
 
     /// Has what was written and measured here remembered.
@@ -151,7 +159,7 @@ impl Lab {
 
     /// Takes over which models the form names.
     pub fn learn_models(&mut self, models: Result<Vec<NamedModel>, String>) {
-        self.notice = models.as_ref().err().cloned();
+        self.notice = notice_of(&models);
         self.form.models = models;
     }
 
@@ -177,6 +185,14 @@ impl Lab {
     pub(super) fn journal(&self, trial: usize) -> Option<&Path> {
         let journals = &self.table()?.board.journals;
         journals.get(trial).map(PathBuf::as_path)
+    }
+}
+
+/// What is to be known of models before they are asked: why there are none, or which key is missing.
+fn notice_of(models: &Result<Vec<NamedModel>, String>) -> Option<String> {
+    match models {
+        Ok(models) => models.iter().find_map(|model| model.unset.clone()),
+        Err(why) => Some(why.clone()),
     }
 }
 

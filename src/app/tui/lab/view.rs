@@ -387,6 +387,8 @@ impl Lab {
                         false => theme.text,
                     };
                     texts.push((SafeText::single_line(&model.does, 400), style));
+                    let unset = model.unset.iter();
+                    texts.extend(unset.map(|it| (SafeText::from_str(it), theme.warning)));
                     if model.is_untrusted {
                         let words = "the agent's file is not trusted yet: retake will ask first";
                         texts.push((SafeText::from_static(words), theme.warning));

@@ -173,3 +173,27 @@ fn without_colour_and_without_utf_8_everything_is_still_told() {
     let backend = drawn(&super::lab(), (80, 24), &theme);
     insta::assert_snapshot!("form_ascii", backend);
 }
+
+#[test]
+fn an_experiment_whose_requests_all_fail_shows_why_and_no_longer_asks_whether_it_is_left() {
+    let failing = |phase| {
+        let mut board = board(&[&[], &[(Class::Failed, 3)], &[]], phase);
+        let samples = &mut Arc::make_mut(&mut board).samples[0][1];
+        for sample in samples {
+            sample.why = "the name of the host cannot be resolved".to_owned();
+        }
+        board
+    };
+    let mut lab = lab();
+    press(&mut lab, "enter");
+    lab.hear(failing(LabPhase::Running));
+    assert!(screen(&lab, (160, 30)).contains("for no rate: the name of the host"));
+    press(&mut lab, "q");
+    assert!(screen(&lab, (160, 30)).contains("End it and leave?"));
+    lab.hear(failing(LabPhase::Ended(TrialEnd::ModelFailed)));
+    let shown = screen(&lab, (160, 30));
+    assert!(!shown.contains("End it and leave?"), "{shown}");
+    let words = "in a row failed: the name of the host cannot be resolved";
+    assert!(shown.contains(words), "{shown}");
+    assert!(!shown.contains("y exports"), "{shown}");
+}

@@ -188,6 +188,20 @@ fn a_mistyped_path_is_no_name_of_a_model() {
 }
 
 #[test]
+fn a_key_that_is_not_set_is_missed_before_anything_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("agent.toml");
+    let agent = "name = \"a\"\ninput = \"hi\"\n[model]\ndialect = \"responses\"\nname = \"m\"\n\
+                 base_url = \"http://127.0.0.1:1/v1\"\nkey_env = \"RETAKE_TEST_NO_SUCH_KEY\"\n";
+    std::fs::write(&file, agent).unwrap();
+    let mut lab = lab();
+    let dialect = lab.subject().dialect;
+    let written = file.to_string_lossy().into_owned();
+    lab.learn_models(read_models(&written, dialect, &Wordings::default()));
+    assert!(screen(&lab, (100, 30)).contains("$RETAKE_TEST_NO_SUCH_KEY is not set"));
+}
+
+#[test]
 fn the_help_of_the_editor_lists_the_names_that_a_template_may_use() {
     let mut lab = lab();
     press(&mut lab, "a");
