@@ -95,6 +95,9 @@ pub enum Command {
     Accept,
     Choose,
     OtherPart,
+    /// The next of the values that are allowed.
+    NextChoice,
+    LineBreak,
     OtherAnswer,
     Preview(Direction),
     Yes,

@@ -37,6 +37,12 @@ const SHOWN: &[Context] = &[
 #[rustfmt::skip]
 pub const LAYERS: &[Binding] = &[
     row("^s F2", C::Accept, TEXTS, Group::Wording, "accept the text").in_footer(100, "accept"),
+    row("enter", C::Choose, &[Words], Group::Wording, "accept a value of one line; else a new line")
+        .in_footer(99, "accept"),
+    row("tab", C::NextChoice, &[Words], Group::Wording, "the next of the values that the schema allows")
+        .in_footer(98, "next choice"),
+    row("^j", C::LineBreak, &[Words], Group::Wording, "a new line, also in a value of one line (as alt-enter)")
+        .in_footer(63, "new line"),
     row("enter", C::Choose, &[Library], Group::Wording, "copy the wording of the library into the text")
         .in_footer(105, "use it"),
     row("tab S-tab", C::OtherPart, EDITOR, Group::Wording, "switch between the text and the library")

@@ -329,7 +329,7 @@ fn an_argument_is_edited_as_the_value_that_it_is_and_written_back_as_the_dialect
         }
         desk.press("enter").sees(r#"│ L"HR""#).misses("\\\"");
         desk.press("^s ^s").sees("no value has been changed yet");
-        desk.press("enter ` City` enter `two` ^s ^s");
+        desk.press("enter ` City` ^j `two` ^s ^s");
         if dialect == "responses" {
             insta::assert_snapshot!("edit_argument", desk.screen());
         }
@@ -374,6 +374,23 @@ fn an_argument_that_breaks_the_schema_says_so_while_it_is_typed_and_may_be_accep
         desk.text(call + 1),
         recorded.replace(r#"\"2.5 kg\""#, "2.5")
     );
+}
+
+#[test]
+fn tab_puts_the_values_that_the_schema_allows_and_enter_accepts_a_value_of_one_line() {
+    let mut desk = Desk::of("schema-break.json");
+    desk.press("e enter")
+        .sees("tab next choice")
+        .sees("enter accept");
+    desk.press("tab").misses("does not match the schema");
+    desk.press("tab tab tab enter")
+        .sees("accept the changed value")
+        .press("^s")
+        .sees("\"DE\"");
+    let (mut desk, _) = on_flight("responses", r#"{"to": "LHR", "seats": 1}"#);
+    desk.press("e enter ` City` ^j `two` enter `three`");
+    desk.sees("LHR City").sees("three").press("^s");
+    desk.sees("accept the changed value");
 }
 
 #[test]

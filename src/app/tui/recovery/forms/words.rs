@@ -8,7 +8,7 @@ use crate::tui::text::{Line, TextWindow, Tone};
 use crate::tui::textbox::TextBox;
 use crate::tui::theme::Theme;
 use ratatui::Frame;
-use ratatui::crossterm::event::KeyEvent;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -37,6 +37,10 @@ pub struct WordsSetup {
     pub check: TextCheck,
     /// Whether it is one of several values that can be edited one after the other.
     pub has_others: bool,
+    /// Whether it is a value of one line, which enter accepts.
+    pub is_line: bool,
+    /// The values that are allowed, where they are few.
+    pub choices: Vec<String>,
 }
 
 /// Says what is wrong with a text.
@@ -89,6 +93,8 @@ pub struct WordsForm {
     complaint: Option<SafeText>,
     check: TextCheck,
     has_others: bool,
+    is_line: bool,
+    choices: Vec<String>,
 }
 
 impl WordsForm {
@@ -105,6 +111,8 @@ impl WordsForm {
             complaint: None,
             check: setup.check,
             has_others: setup.has_others,
+            is_line: setup.is_line,
+            choices: setup.choices,
         };
         form.changed();
         form
@@ -119,6 +127,22 @@ impl WordsForm {
 
     pub fn text(&self) -> String {
         self.text.text()
+    }
+
+    /// Whether enter accepts the text, and is no line break in it.
+    fn is_line(&self) -> bool {
+        self.is_line && !self.text().contains('\n')
+    }
+
+    /// Puts the allowed value after the one that is there, else the first.
+    fn next_choice(&mut self) {
+        let text = self.text();
+        let at = self.choices.iter().position(|choice| *choice == text);
+        let next = at.map_or(0, |at| (at + 1) % self.choices.len());
+        if let Some(choice) = self.choices.get(next) {
+            self.text.replace(choice);
+            self.changed();
+        }
     }
 
     /// Says what is wrong with the text, until it changes: that it breaks the schema, and where.
@@ -173,13 +197,25 @@ impl<S> Layer<S> for WordsForm {
                     },
                 });
             }
+            Some(Command::Choose) if self.is_line() => {
+                return Step::Done(WrittenWords {
+                    text: self.text(),
+                    is_yes: self.question.is_some_and(|(_, is_yes)| is_yes),
+                    goes_on: None,
+                });
+            }
+            Some(Command::NextChoice) if !self.choices.is_empty() => self.next_choice(),
+            Some(Command::LineBreak) if self.text.key(KeyCode::Enter.into()) => self.changed(),
             Some(Command::OtherAnswer) => {
                 self.question = self.question.map(|(words, is_yes)| (words, !is_yes));
             }
             Some(Command::Preview(direction)) if self.above.is_cut() => self.above.turn(direction),
             Some(Command::Undo) if self.text.undo() => self.changed(),
             Some(Command::Redo) if self.text.redo() => self.changed(),
-            None | Some(Command::Preview(_) | Command::Type) if self.text.key(key) => {
+            None
+            | Some(Command::Preview(_) | Command::Type | Command::Choose | Command::NextChoice)
+                if self.text.key(key) =>
+            {
                 self.changed()
             }
             _ => {}
@@ -210,6 +246,14 @@ impl<S> Layer<S> for WordsForm {
         }
         if !self.has_others {
             without.push(Command::Value(Direction::Forward));
+        }
+        match self.is_line() {
+            // One of the two keys that accept is enough.
+            true => without.push(Command::Accept),
+            false => without.extend([Command::Choose, Command::LineBreak]),
+        }
+        if self.choices.is_empty() {
+            without.push(Command::NextChoice);
         }
         if !self.above.is_cut() {
             without.extend([Direction::Forward, Direction::Backward].map(Command::Preview));

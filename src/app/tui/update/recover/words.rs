@@ -484,10 +484,13 @@ impl EditedItem {
     fn fault(&self, value: &ItemValue, text: &str) -> Option<String> {
         if !value.is_given && text.is_empty() {
             return None;
+        let is_argument = value.pointer.as_ref().is_some_and(|it| !it.is_empty());
         }
         let json = match self.open.with(value, text) {
             Ok(json) => json,
             Err(fault) => return Some(fault),
+            is_line: is_argument && is_line(value, &text),
+            choices: choices_of(value),
         };
         let is_all = value.pointer.as_deref() == Some("") && value.name == "arguments";
         let fault = is_all.then(|| serde_json::from_str::<Value>(text).err());
@@ -540,6 +543,35 @@ fn value_purpose(value: &ItemValue, kind: Kind) -> String {
     let how = if value.is_string {
         "as text"
     } else {
+/// Whether a value is written in one line: it is no object or array, and has no line break.
+fn is_line(value: &ItemValue, text: &str) -> bool {
+    let types = value.schema.as_ref().map(types_of).unwrap_or_default();
+    let is_container = match text.trim_start().chars().next() {
+        _ if value.is_string => false,
+        Some(first) => matches!(first, '{' | '['),
+        None => types.iter().any(|it| it == "object" || it == "array"),
+    };
+    !is_container && !text.contains('\n')
+}
+
+/// What a value may be, as it is written, where its schema lists that.
+fn choices_of(value: &ItemValue) -> Vec<String> {
+    let Some(schema) = &value.schema else {
+        return Vec::new();
+    };
+    let listed = match schema.get("enum") {
+        Some(Value::Array(listed)) => listed.clone(),
+        _ if types_of(schema) == ["boolean"] => vec![true.into(), false.into()],
+        _ => Vec::new(),
+    };
+    let written = |choice: &Value| match (choice, value.is_string) {
+        (Value::String(text), true) => Some(text.clone()),
+        (_, true) => None,
+        (choice, false) => Some(choice.to_string()),
+    };
+    listed.iter().filter_map(written).collect()
+}
+
         "as JSON"
     };
     let name = match (value.name.as_str(), kind) {
