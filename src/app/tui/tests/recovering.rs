@@ -476,6 +476,21 @@ fn arguments_that_are_no_json_are_edited_as_the_text_that_they_are() {
 }
 
 #[test]
+fn a_take_of_arguments_that_were_no_json_names_no_member_that_nobody_changed() {
+    let (mut desk, _) = on_flight("responses", "{'to': \"1\", \"seats\": 2}");
+    desk.press("E");
+    let text = desk.screen();
+    let broken = r#"{'to': \"1\""#;
+    assert!(text.contains(broken), "{text}");
+    let json = serde_json::json!({"type": "function_call", "call_id": "a", "name": "find", "arguments": "{\"to\": \"1\", \"seats\": 2}"});
+    desk.state.give_to_layers(Input::Edited(&json.to_string()));
+    desk.press("^s enter T");
+    desk.sees("edit of find.arguments")
+        .misses("find.to")
+        .misses("seats, ");
+}
+
+#[test]
 fn a_pair_is_dropped_or_stays_with_the_reason() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");
     let before = desk.items().len();

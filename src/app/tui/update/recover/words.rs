@@ -380,7 +380,19 @@ impl EditedItem {
             return edited.iter().copied().filter(is_whole).collect();
         }
         let of_members = |name: &&str| !names.iter().any(|other| is_inside(name, other));
-        names.iter().copied().filter(of_members).collect()
+        // Where the arguments were one text, which of their members are others is not known.
+        let is_whole = |it: &ItemValue| it.pointer.as_deref() == Some("");
+        let text = self.recorded.values().iter().find(|it| is_whole(it));
+        let text = text.map(|it| it.name.as_str());
+        let text = text.filter(|text| names.contains(text));
+        let is_member = |name: &&str| {
+            let mut values = self.open.values().iter();
+            let value = values.find(|it| it.name == **name);
+            value.is_some_and(|it| it.pointer.is_some())
+        };
+        let is_shown = |name: &&str| text.is_none_or(|text| text == *name) || !is_member(name);
+        let names = names.iter().copied().filter(of_members);
+        names.filter(is_shown).collect()
     }
 
     /// What is edited where its JSON becomes this: `edit of get_weather.city`.
@@ -472,10 +484,13 @@ impl EditedItem {
             count => format!(" ({} of {count})", place.unwrap_or(0) + 1),
         };
         let title = format!("edit: {}, {}{of_all}", self.name, value.name);
+        let is_argument = value.pointer.as_ref().is_some_and(|it| !it.is_empty());
         let (edited, checked) = (self.clone(), value.clone());
         WordsForm::new(WordsSetup {
             check: TextCheck::new(move |text| edited.fault(&checked, text)),
             has_others: self.open.values().len() > 1,
+            is_line: is_argument && is_line(value, &text),
+            choices: choices_of(value),
             ..WordsSetup::for_purpose(title, &value_purpose(value, self.item.kind), text)
         })
     }
@@ -484,13 +499,10 @@ impl EditedItem {
     fn fault(&self, value: &ItemValue, text: &str) -> Option<String> {
         if !value.is_given && text.is_empty() {
             return None;
-        let is_argument = value.pointer.as_ref().is_some_and(|it| !it.is_empty());
         }
         let json = match self.open.with(value, text) {
             Ok(json) => json,
             Err(fault) => return Some(fault),
-            is_line: is_argument && is_line(value, &text),
-            choices: choices_of(value),
         };
         let is_all = value.pointer.as_deref() == Some("") && value.name == "arguments";
         let fault = is_all.then(|| serde_json::from_str::<Value>(text).err());
@@ -531,18 +543,6 @@ impl EditedItem {
     }
 }
 
-/// Whether a violation is about a value or something in it.
-fn is_at(violation: &Violation, value: &ItemValue) -> bool {
-    let inside = value.pointer.as_ref();
-    let inside = inside.and_then(|pointer| violation.pointer.strip_prefix(pointer.as_str()));
-    inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// What is edited, and what the schema says about it.
-fn value_purpose(value: &ItemValue, kind: Kind) -> String {
-    let how = if value.is_string {
-        "as text"
-    } else {
 /// Whether a value is written in one line: it is no object or array, and has no line break.
 fn is_line(value: &ItemValue, text: &str) -> bool {
     let types = value.schema.as_ref().map(types_of).unwrap_or_default();
@@ -572,6 +572,18 @@ fn choices_of(value: &ItemValue) -> Vec<String> {
     listed.iter().filter_map(written).collect()
 }
 
+/// Whether a violation is about a value or something in it.
+fn is_at(violation: &Violation, value: &ItemValue) -> bool {
+    let inside = value.pointer.as_ref();
+    let inside = inside.and_then(|pointer| violation.pointer.strip_prefix(pointer.as_str()));
+    inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What is edited, and what the schema says about it.
+fn value_purpose(value: &ItemValue, kind: Kind) -> String {
+    let how = if value.is_string {
+        "as text"
+    } else {
         "as JSON"
     };
     let name = match (value.name.as_str(), kind) {
