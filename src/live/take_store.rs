@@ -15,7 +15,7 @@ use retake_core::session::takes::{
     TakeId, TakeOutcome, Takes, anchor,
 };
 use retake_core::session::{Dialect, Edit, Rope, Session, SourceError, TextOrigin, Tool};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -74,8 +74,8 @@ pub struct TakeStore {
     requests: HashMap<TakeId, Base>,
     ropes: HashMap<TakeId, Arc<Rope>>,
     items: Option<ItemIndex>,
-    /// How many takes are not in the journal.
-    in_memory: usize,
+    /// The takes that are neither in the journal nor saved.
+    in_memory: BTreeSet<TakeId>,
 }
 
 impl TakeStore {
@@ -114,7 +114,7 @@ impl TakeStore {
             requests: HashMap::new(),
             ropes: HashMap::new(),
             items: None,
-            in_memory: 0,
+            in_memory: BTreeSet::new(),
         };
         (workbench, opened.damages)
     }
@@ -150,14 +150,21 @@ impl TakeStore {
 
     /// How many takes were made that are in memory only.
     pub fn takes_in_memory(&self) -> usize {
-        self.in_memory
+        self.in_memory.len()
+    }
+
+    /// A take was saved as a file of its own, and with it what it came from.
+    pub fn note_saved(&mut self, id: TakeId) {
+        for id in self.takes.line(id) {
+            self.in_memory.remove(&id);
+        }
     }
 
     /// Tries again to write what could not be written; [`Self::not_recording`] says what came of it.
     pub fn catch_up(&mut self) {
         // The journal remembers its trouble.
         if self.journal.catch_up().is_ok() {
-            self.in_memory = 0;
+            self.in_memory.clear();
         }
     }
 
@@ -375,11 +382,15 @@ impl TakeStore {
 
     /// Appends to the journal. What cannot be written stays in memory, and [`Self::not_recording`] says why.
     fn keep(&mut self, event: &TakeEvent) {
-        let is_take = matches!(event, TakeEvent::Taken { .. } | TakeEvent::Grown { .. });
+        let taken = match event {
+            TakeEvent::Taken { id, .. } => Some(*id),
+            TakeEvent::Grown { take, .. } => Some(*take),
+            _ => None,
+        };
         match self.journal.append(event) {
-            Ok(()) => self.in_memory = 0,
+            Ok(()) => self.in_memory.clear(),
             // The journal remembers its trouble.
-            Err(_) => self.in_memory += usize::from(is_take),
+            Err(_) => self.in_memory.extend(taken),
         }
     }
 }
@@ -487,7 +498,7 @@ impl TakeStore {
         }
         match self.journal.append_all(events) {
             Ok(()) => {
-                self.in_memory = 0;
+                self.in_memory.clear();
                 Ok(())
             }
             Err(trouble) => Err(trouble),
@@ -503,7 +514,7 @@ impl TakeStore {
     /// Writes what was gathered; [`Self::not_recording`] says what came of it.
     pub fn write_gathered(&mut self) {
         if self.journal.write_gathered().is_ok() {
-            self.in_memory = 0;
+            self.in_memory.clear();
         }
     }
 

@@ -629,6 +629,21 @@ fn takes_that_would_be_lost_are_asked_about_before_it_ends() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("i ^s enter Q");
     assert!(matches!(desk.left[..], [Effect::Quit]), "it is recorded");
+
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.press("i ^s enter T Q");
+    assert!(
+        matches!(desk.left[..], [Effect::Quit]),
+        "Q quits in the tree, too"
+    );
+
+    // What was saved is not lost.
+    let mut desk = Desk::of("unknown-tool.json");
+    fs::write(desk.file("state"), "in the way").unwrap();
+    desk = desk.again();
+    desk.press("i ^s enter Q").sees("1 take is only in memory");
+    desk.press("n w enter").sees("saved as").press("Q");
+    assert!(matches!(desk.left[..], [Effect::Quit]), "{:?}", desk.left);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::checking::Check;
 use super::view::{take_rows, view_of};
+use crate::page::PageForm;
 use crate::tui::effect::TakesCommand;
 use crate::tui::loader::work::Work;
 use crate::tui::report::Report;
@@ -97,6 +98,12 @@ impl Work {
                 force,
             } => {
                 let report = self.save(bench, shown, session, &path, format, force);
+                // A page cannot be opened again as what it shows.
+                let is_page = PageForm::ALL.iter().any(|form| form.word() == format);
+                if matches!(report, Report::Saved(_)) && !is_page {
+                    bench.note_saved(bench.takes().current());
+                    self.tell_tree(bench);
+                }
                 self.tell(report);
             }
         }
