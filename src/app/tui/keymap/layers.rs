@@ -102,6 +102,7 @@ pub const LAYERS: &[Binding] = &[
         .in_footer(50, "drop"),
     row("u", C::Undo, &[Takes], Group::Takes, "list the take again that was dropped last").in_footer(40, "restore"),
     row("esc q ^c", C::Leave, &[Takes], Group::Takes, "close").in_footer(95, "close"),
+    row("Q", C::Quit, &[Takes], Group::Takes, "quit"),
     row("enter", C::Accept, &[Saving], Group::Saving, "save").in_footer(100, "save"),
     row("tab down", C::Value(Forward), &[Saving], Group::Saving, "next format").in_footer(80, "format"),
     row("S-tab up", C::Value(Backward), &[Saving], Group::Saving, "previous format"),

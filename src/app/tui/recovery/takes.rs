@@ -141,11 +141,13 @@ impl<S> Layer<S> for TakeTree {
         let Some(id) = self.selected().map(|row| row.id) else {
             return match command(Context::Takes, &key) {
                 Some(Command::Leave) => Step::Leave,
+                Some(Command::Quit) => Step::Pass,
                 _ => Step::Stay,
             };
         };
         match command(Context::Takes, &key) {
             Some(Command::Leave) => return Step::Leave,
+            Some(Command::Quit) => return Step::Pass,
             Some(Command::Choose) => return Step::Done(TakesCommand::GoTo(id)),
             Some(Command::Compare) => return self.compare(id),
             Some(Command::Mark) => {
