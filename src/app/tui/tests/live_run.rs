@@ -138,7 +138,8 @@ fn an_answer_that_breaks_its_schema_waits_for_the_operator_who_lets_it_pass() {
 fn a_step_that_is_refused_does_not_stop_the_run_later() {
     let mut desk = Desk::run("flights.toml");
     desk.comes("paused: unknown-tool serch_flights");
-    desk.press(".")
-        .sees("the run is held by a finding: A releases it unchanged");
+    desk.press(".").sees(
+        "held by a finding: i injects an error, s corrects, r retries, A releases it unchanged",
+    );
     desk.press("i ^s enter").comes("finished");
 }

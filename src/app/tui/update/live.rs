@@ -123,7 +123,8 @@ fn settle(state: &mut State, command: engine::RunCommand) {
             });
         }
         Some(Reason::Fault { .. }) => {
-            state.notice = Some("the run is held by a finding: A releases it unchanged".to_owned());
+            let keys = "i injects an error, s corrects, r retries, A releases it unchanged";
+            state.notice = Some(format!("held by a finding: {keys}"));
             resume(state, command);
         }
         Some(Reason::MayHaveRun { .. }) => {
