@@ -720,7 +720,12 @@ impl<'a> Block<'a> {
 
     /// What is wrong with the item, in its row.
     fn fault(&self) -> Option<(Tone, SafeText)> {
-        let finding = self.worst()?;
+        let finding = match self.worst() {
+            Some(finding) => finding,
+            // The sign of a call whose result reports an error is that of the result.
+            None if self.item.kind == Kind::Call => self.fault_of_result()?,
+            None => return None,
+        };
         let mut text = SafeText::from_static(finding.rule.id);
         if finding.is_settled {
             text.push(&SafeText::from_static(", "));
@@ -728,6 +733,14 @@ impl<'a> Block<'a> {
             return Some((Tone::Dim, text));
         }
         Some((Tone::of(finding.severity), text))
+    }
+
+    /// What is wrong with the result of a call.
+    fn fault_of_result(&self) -> Option<&'a Finding> {
+        let output = self.session().pairing.partner(self.index)?;
+        let found = self.page.checked?.of_item(output).iter();
+        let open = found.filter(|finding| !finding.is_settled);
+        open.max_by_key(|finding| finding.severity)
     }
 
     fn result(&mut self, is_current: bool) {
