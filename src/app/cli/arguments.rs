@@ -1181,7 +1181,7 @@ pub struct RunArguments {
     #[arg(long = "do", value_name = "COMMAND", requires = "headless")]
     pub commands: Vec<String>,
     /// Without a screen: go on with the run in --journal, which waits for the first --do
-    #[arg(long, requires = "headless", requires = "journal")]
+    #[arg(long, requires = "journal")]
     pub resume: bool,
     /// Also stop here, even if nothing is wrong: `tool pay`, `turn 3`, `rule tool-error`, `arg .amount > 100`
     #[arg(long = "break", value_name = "PLACE")]

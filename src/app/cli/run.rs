@@ -33,6 +33,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 pub(super) fn run(arguments: &RunArguments) -> Result<Exit, Failure> {
+    if let (true, false, Some(journal)) = (arguments.resume, arguments.headless, &arguments.journal)
+    {
+        let hint = format!(
+            "`retake {}` opens the run on the screen, c continues it there",
+            name_of(journal)
+        );
+        return Err(Failure::with_hint("--resume goes with --headless", hint));
+    }
     let wordings = Wordings::read(&usual_files(Path::new(".")));
     let file = agent_file(&arguments.agent, &wordings)?;
     if !arguments.headless && !io::stdout().is_terminal() {

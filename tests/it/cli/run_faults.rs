@@ -36,6 +36,16 @@ fn a_file_that_is_not_there_is_named_before_a_terminal_is_asked_for() {
 }
 
 #[test]
+fn a_run_is_resumed_on_the_screen_by_opening_its_journal() {
+    let here = folder(&[]);
+    let arguments = ["run", "nope.toml", "--resume", "--journal", "p.jsonl"];
+    let (code, _, err) = told(here.path(), &arguments);
+    assert_eq!(code, 2);
+    let way = "`retake p.jsonl` opens the run on the screen, c continues it there";
+    assert!(err.contains(way), "{err}");
+}
+
+#[test]
 fn a_listener_whose_port_is_taken_says_how_to_get_a_free_one() {
     let here = folder(&[]);
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
