@@ -111,6 +111,9 @@ pub fn resume_with(obstacles: &[Finding], agent: Option<&Agent>) -> Resume {
     obstacles.iter().map(of_one).max().unwrap_or(Resume::GoesOn)
 }
 
+/// Why a session is left alone that another process has open.
+pub const OPEN: &str = "another process has it open";
+
 /// Why a session should be left alone for now: somebody is at work on it.
 pub fn in_use(path: &Path) -> Option<&'static str> {
     let with_log = [path.to_owned(), log_of(path, "-wal")];
@@ -122,5 +125,5 @@ pub fn in_use(path: &Path) -> Option<&'static str> {
     if with_log.iter().any(is_fresh) {
         return Some("it was written to within the last minute");
     }
-    is_open_elsewhere(path).then_some("another process has it open")
+    is_open_elsewhere(path).then_some(OPEN)
 }

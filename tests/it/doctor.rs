@@ -766,7 +766,18 @@ fn sessions_that_somebody_is_at_work_on_are_left_alone() {
     let (code, out, _) = doctor(home.path(), &["--in-place"]);
     assert_eq!(code, 1);
     assert!(out.contains("within the last minute"), "{out}");
+    let (_, out, _) = doctor(home.path(), &[]);
+    assert!(out.contains("  just written"), "{out}");
+    assert!(
+        out.contains("1 session could be healed but is in use (written to within"),
+        "{out}"
+    );
+    assert!(!out.contains("--in-place heals"), "{out}");
+    let (_, out, _) = doctor(home.path(), &["--format", "json"]);
+    assert_eq!(objects(&out, "agent")[0]["healed"], 0, "{out}");
     age(&path);
+    let (_, out, _) = doctor(home.path(), &[]);
+    assert!(out.contains("--in-place heals 1 session"), "{out}");
     if cfg!(target_os = "linux") {
         let _open = File::options().append(true).open(&path).unwrap();
         let (code, out, _) = doctor(home.path(), &["--in-place"]);

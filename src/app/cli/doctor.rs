@@ -14,7 +14,7 @@ use retake_core::rules::Finding;
 use retake_core::session::{Dialect, ProblemKind, Session, SourceError};
 use retake_core::wire::provider_errors::refusal_of;
 use retake_live::discover::{Candidate, Discovery, Origin, agent_places, walk};
-use retake_live::doctor::{Resume, as_sent, in_use, obstacles_in, resume_with};
+use retake_live::doctor::{OPEN, Resume, as_sent, in_use, obstacles_in, resume_with};
 use retake_live::replace::{Backup, Replaced};
 use retake_live::report::{FileReport, FindingReport};
 use retake_live::stores::Agent;
@@ -461,8 +461,14 @@ struct Counts {
     refused: usize,
     /// Sessions that were healed, or could be where nothing was to be written.
     healed: usize,
+    /// Sessions that could be healed if nobody were at work on them.
+    #[serde(skip)]
+    busy: usize,
     /// Files that somebody may be at work on.
     in_use: usize,
+    /// Those of them that another process has open.
+    #[serde(skip)]
+    open: usize,
     /// Sessions without an obstacle of which parts cannot be read, and files of which nothing can.
     unreadable: usize,
     /// Files of which something could not be read.
@@ -472,7 +478,8 @@ struct Counts {
 
 impl Counts {
     /// Adds a file: as it is now, where it was healed in its place.
-    fn add(&mut self, case: &Case, in_place: bool) {
+    fn add(&mut self, case: &Case, arguments: &DoctorArguments) {
+        let in_place = arguments.in_place;
         let healing = case.healing.as_ref();
         let written = healing.filter(|healing| in_place && healing.written.is_some());
         for session in &case.sessions {
@@ -487,8 +494,15 @@ impl Counts {
                 Resume::Refused => self.refused += 1,
             }
         }
-        self.healed += healing.map_or(0, |healing| healing.healed);
+        let healed = healing.map_or(0, |healing| healing.healed);
+        // Nothing but a copy or force heals now what somebody is at work on.
+        let is_left = arguments.copy_to.is_none() && !arguments.force;
+        match case.in_use.is_some() && is_left {
+            true => self.busy += healed,
+            false => self.healed += healed,
+        }
         self.in_use += usize::from(case.in_use.is_some());
+        self.open += usize::from(case.in_use == Some(OPEN));
         self.unreadable += usize::from(case.sessions.is_empty() && !case.unread.is_empty());
         self.unread += usize::from(!case.unread.is_empty() || case.is_torn);
     }
@@ -557,7 +571,7 @@ impl<'a> Report<'a> {
         self.agents
             .entry((case.title, case.agent))
             .or_default()
-            .add(case, self.arguments.in_place);
+            .add(case, self.arguments);
         match self.arguments.format {
             LineFormat::Json => self.write_lines(case)?,
             LineFormat::Text => self.write_block(case)?,
@@ -682,13 +696,15 @@ impl<'a> Report<'a> {
 
     fn write_table(&mut self) -> io::Result<()> {
         let healed = if self.writes() { "healed" } else { "fixable" };
+        let has_open = self.agents.values().any(|counts| counts.open > 0);
+        let in_use = if has_open { "in use" } else { "just written" };
         let heads = [
             "sessions",
             "resumes",
             "loses",
             "rejected",
             healed,
-            "in use",
+            in_use,
             "unreadable",
         ];
         let names = self.agents.keys().map(|(title, _)| title.chars().count());
@@ -718,6 +734,21 @@ impl<'a> Report<'a> {
             let sessions = counted(healed, "session");
             let words = format!(
                 "--in-place heals {sessions} (each is kept as FILE.bak), --copy-to DIR writes healed copies"
+            );
+            writeln!(self.output, "{}", self.palette.dim(words))?;
+        }
+        let busy: usize = self.agents.values().map(|counts| counts.busy).sum();
+        if busy > 0 && !self.writes() {
+            let why = match has_open {
+                true => "written to within the last minute or open in another process",
+                false => "written to within the last minute",
+            };
+            let (sessions, verb) = (
+                counted(busy, "session"),
+                if busy == 1 { "is" } else { "are" },
+            );
+            let words = format!(
+                "{sessions} could be healed but {verb} in use ({why}): end the agent first"
             );
             writeln!(self.output, "{}", self.palette.dim(words))?;
         }
