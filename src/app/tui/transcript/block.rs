@@ -506,7 +506,13 @@ impl<'a> Block<'a> {
             Mode::Unescaped | Mode::Raw => Vec::new(),
         };
         let mut facts = self.outcome(&diffs);
-        facts.splice(0..0, self.exit());
+        let exit = self.exit();
+        // The sign of a call whose result reports an error is that of the result; an exit code says what is wrong.
+        let of_result = match exit {
+            Some(_) => None,
+            None => self.fault_of_result(),
+        };
+        facts.splice(0..0, exit);
         let mut left = self.marked();
         let name = match tool.is_empty() {
             true => self.item.kind.word().to_owned(),
@@ -514,7 +520,7 @@ impl<'a> Block<'a> {
         };
         left.push((Tone::Kind(Kind::Call), SafeText::single_line(&name, 48)));
         left.push(plain(Tone::Dim, "("));
-        let fault = self.fault();
+        let fault = self.worst().or(of_result).map(named);
         let used = self.margin() + cells(&left) + 1 + 2;
         let room = self.page.width.saturating_sub(used);
         let right = self.fitting(
@@ -718,23 +724,6 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What is wrong with the item, in its row.
-    fn fault(&self) -> Option<(Tone, SafeText)> {
-        let finding = match self.worst() {
-            Some(finding) => finding,
-            // The sign of a call whose result reports an error is that of the result.
-            None if self.item.kind == Kind::Call => self.fault_of_result()?,
-            None => return None,
-        };
-        let mut text = SafeText::from_static(finding.rule.id);
-        if finding.is_settled {
-            text.push(&SafeText::from_static(", "));
-            text.push(&SafeText::from_static(finding.resolution()));
-            return Some((Tone::Dim, text));
-        }
-        Some((Tone::of(finding.severity), text))
-    }
-
     /// What is wrong with the result of a call.
     fn fault_of_result(&self) -> Option<&'a Finding> {
         let output = self.session().pairing.partner(self.index)?;
@@ -896,7 +885,7 @@ impl<'a> Block<'a> {
             left.push((Tone::Dim, SafeText::single_line(&id, 48)));
         }
         left.push((Tone::Plain, SafeText::single_line(&tool, 48)));
-        if let Some((tone, text)) = self.fault() {
+        if let Some((tone, text)) = self.worst().map(named) {
             left.push(plain(Tone::Plain, "  "));
             left.push((tone, text));
         }
@@ -1055,7 +1044,8 @@ impl<'a> Block<'a> {
         let mut left = self.marked();
         left.extend(self.raw_title());
         left.extend(
-            self.fault()
+            self.worst()
+                .map(named)
                 .into_iter()
                 .flat_map(|(tone, text)| [plain(Tone::Plain, "  "), (tone, text)]),
         );
@@ -1080,7 +1070,7 @@ impl<'a> Block<'a> {
     fn text(&mut self, lines: Vec<Line>, most: usize, is_cut: bool) {
         let indent = self.text_margin();
         let room = self.page.width.saturating_sub(indent + 1).max(1);
-        if let Some((tone, text)) = self.fault() {
+        if let Some((tone, text)) = self.worst().map(named) {
             let sign = match self.worst() {
                 Some(finding) => (Tone::Sign(finding.severity), SafeText::from_static("  ")),
                 None => plain(Tone::Plain, "  "),
@@ -1179,7 +1169,7 @@ impl<'a> Block<'a> {
             left.push((Tone::Sign(finding.severity), SafeText::from_static("  ")));
         }
         left.push(plain(Tone::Dim, &format!("{}  ", self.item.kind.word())));
-        if let Some((tone, text)) = self.fault() {
+        if let Some((tone, text)) = self.worst().map(named) {
             left.push((tone, text));
             left.push(plain(Tone::Plain, "  "));
         }
@@ -1197,6 +1187,17 @@ impl<'a> Block<'a> {
             self.hanging(lines, MOST, 0, None);
         }
     }
+}
+
+/// The rule of a finding, and what became of it, for the row of its item.
+fn named(finding: &Finding) -> (Tone, SafeText) {
+    let mut text = SafeText::from_static(finding.rule.id);
+    if finding.is_settled {
+        text.push(&SafeText::from_static(", "));
+        text.push(&SafeText::from_static(finding.resolution()));
+        return (Tone::Dim, text);
+    }
+    (Tone::of(finding.severity), text)
 }
 
 /// What some models write before and after what they think, within their text.
