@@ -454,7 +454,7 @@ fn what_a_sub_agent_reports_is_rendered_and_what_a_program_prints_is_not() {
         call("b", "shell"), result("b")]);
     let here = folder(&[("run.json", &messages.to_string())]);
     let html = page(here.path(), "html", &[]);
-    let (task, shell) = html.split_once("shell").unwrap();
+    let (task, shell) = html.split_once("\"k-call\">shell").unwrap();
     assert!(
         task.contains("<span class=\"heading\">Head</span>"),
         "{html}"
