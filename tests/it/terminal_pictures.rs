@@ -54,6 +54,7 @@ fn a_picture_is_drawn_as_the_terminal_wants_it_and_goes_when_it_is_closed() {
     let pair = native_pty_system().openpty(size).unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_retake"));
     command.arg(&path);
+    command.cwd(folder.path());
     command.env_clear();
     command.env("LANG", "C.UTF-8");
     command.env("TERM", "xterm-kitty");
@@ -87,6 +88,8 @@ fn a_picture_is_drawn_as_the_terminal_wants_it_and_goes_when_it_is_closed() {
         let is_left = after.contains("\u{1b}_G") || after.contains('\u{10eeee}');
         assert!(after.contains("\u{1b}[2J") && !is_left, "{after:?}");
     } else {
+        output.until(0, "save the image as");
+        keys.write_all(b"\r").unwrap();
         output.until(0, "the picture is saved as");
     }
     keys.write_all(b"Q").unwrap();
