@@ -170,14 +170,12 @@ fn may_be_secret(text: &str, name: &str, span: Range<usize>, is_member: bool) ->
         return !matches!(first, b'n' | b'r');
     }
     let inside = open + usize::from(is_quoted)..span.end;
-    let ends = |byte: &u8| match is_quoted {
-        true => *byte == first || matches!(byte, b'\n' | b'\r' | b'\\'),
-        false => byte.is_ascii_whitespace() || b",;\"'`)]}<>|&\\".contains(byte),
-    };
     let Some(rest) = bytes.get(inside.clone()) else {
         return false;
     };
-    let length = rest.iter().position(ends);
+    let length = rest
+        .iter()
+        .position(|byte| ends_value(*byte, is_quoted.then_some(first)));
     let end = length.map_or(inside.end, |length| inside.start + length);
     let found = text.get(inside.start..end).unwrap_or_default();
     let (place, next) = escape(end);
@@ -202,6 +200,14 @@ fn may_be_secret(text: &str, name: &str, span: Range<usize>, is_member: bool) ->
         || is_member && (length.is_none() || is_secret_under(name, found))
 }
 
+/// Whether a byte ends a value that this quote opened, or none.
+fn ends_value(byte: u8, quote: Option<u8>) -> bool {
+    match quote {
+        Some(quote) => byte == quote || matches!(byte, b'\n' | b'\r' | b'\\'),
+        None => byte.is_ascii_whitespace() || b",;\"'`)]}<>|&\\".contains(&byte),
+    }
+}
+
 /// The value in the span after the name, if it is a secret.
 fn value(text: &str, assigned: Assigned) -> Option<Assigned> {
     let bytes = text.as_bytes();
@@ -215,11 +221,10 @@ fn value(text: &str, assigned: Assigned) -> Option<Assigned> {
         .get(open)
         .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let inside = open + usize::from(quote.is_some())..end;
-    let ends = |byte: &u8| match quote {
-        Some(quote) => byte == quote || matches!(byte, b'\n' | b'\r' | b'\\'),
-        None => byte.is_ascii_whitespace() || b",;\"'`)]}<>|&\\".contains(byte),
-    };
-    let length = bytes.get(inside.clone())?.iter().position(ends);
+    let length = bytes
+        .get(inside.clone())?
+        .iter()
+        .position(|byte| ends_value(*byte, quote.copied()));
     let mut end = length.map_or(inside.end, |length| inside.start + length);
     if quote.is_none() && bytes[..end].ends_with(b".") {
         end -= 1;

@@ -1,6 +1,6 @@
 //! The lower row: the finding under the cursor or a notice, and the keys that fit.
 
-use super::{Row, rect};
+use super::{Row, cleared_above, rect};
 use crate::tui::keymap::hints::{Hint, cells, cells_of_help};
 use crate::tui::keymap::{self, Binding, Command, Context, Direction};
 use crate::tui::popup;
@@ -12,7 +12,6 @@ use crate::tui::update;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
-use ratatui::widgets::Clear;
 use retake_core::engine::Reason;
 use retake_core::rules::Finding;
 use retake_core::safe_text::SafeText;
@@ -97,13 +96,7 @@ fn draw_finding(
         return;
     };
     let head = finding_head(state, finding).len();
-    let height = u16::try_from(rows.len()).unwrap_or(0).min(footer.y);
-    let area = Rect {
-        y: footer.y - height,
-        height,
-        ..footer
-    };
-    frame.render_widget(Clear, area);
+    let area = cleared_above(frame, footer, rows.len());
     for (at, row) in rows.iter().enumerate() {
         let mut left = vec![Span::raw(" ".repeat(if at == 0 { 1 } else { SIGN }))];
         if at == 0 {

@@ -161,18 +161,24 @@ pub(super) fn message_above(
     theme: &Theme,
 ) {
     let rows: Vec<SafeText> = message_lines(text, footer.width).collect();
-    let height = u16::try_from(rows.len()).unwrap_or(0).min(footer.y);
+    let area = cleared_above(frame, footer, rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        let mut left = vec![Span::raw(" ")];
+        left.extend(theme.spans(row, style));
+        Row::filled(left).draw(frame, area, at, theme);
+    }
+}
+
+/// So many rows above the footer, as far as there are any, emptied.
+fn cleared_above(frame: &mut Frame<'_>, footer: Rect, rows: usize) -> Rect {
+    let height = u16::try_from(rows).unwrap_or(0).min(footer.y);
     let area = Rect {
         y: footer.y - height,
         height,
         ..footer
     };
     frame.render_widget(Clear, area);
-    for (at, row) in rows.iter().enumerate() {
-        let mut left = vec![Span::raw(" ")];
-        left.extend(theme.spans(row, style));
-        Row::filled(left).draw(frame, area, at, theme);
-    }
+    area
 }
 
 fn row_style(theme: &Theme, has_cursor: bool, has_keys: bool) -> Style {
