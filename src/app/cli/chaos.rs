@@ -667,7 +667,10 @@ fn after_fault(trial: &TrialReport) -> String {
     }
     let after = counted(trial.requests_after as usize, "request");
     match trial.how {
-        Some(_) if trial.outcome == ChaosOutcome::Unnoticed => {
+        Some(how)
+            if trial.outcome == ChaosOutcome::Unnoticed
+                && how != Reaction::AnsweredWithoutError =>
+        {
             line += &format!(", {after} after it as without a fault");
         }
         Some(how) => {

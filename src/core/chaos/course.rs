@@ -329,8 +329,10 @@ const RETRIES_WITHIN: u64 = 60_000;
 pub enum Reaction {
     /// It sent the same again.
     Retried,
-    /// It answered the call: the model hears what was wrong.
+    /// It answered the call with what may be an error: the model hears what was wrong.
     Answered,
+    /// It answered the call as one that is sound.
+    AnsweredWithoutError,
     /// It sent the model a message as a user.
     Told,
     /// It went on as if nothing had happened.
@@ -346,6 +348,7 @@ impl Reaction {
         match self {
             Self::Retried => "retried",
             Self::Answered => "sent an output back",
+            Self::AnsweredWithoutError => "sent an output without an error back",
             Self::Told => "told the model",
             Self::WentOn => "went on",
             Self::Rewrote => "rewrote the history",
@@ -491,7 +494,9 @@ impl ChaosConversations {
 
 fn rank(how: Reaction) -> u8 {
     match how {
-        Reaction::Answered | Reaction::Told | Reaction::WentOn => 2,
+        Reaction::Answered | Reaction::AnsweredWithoutError | Reaction::Told | Reaction::WentOn => {
+            2
+        }
         Reaction::Retried => 1,
         Reaction::Rewrote | Reaction::BeganAnew => 0,
     }
@@ -563,8 +568,10 @@ impl Conversation {
 
 /// How a conversation goes on that these elements are new in.
 fn how_with(new: &[HistoryElement]) -> Reaction {
-    if new.iter().any(|element| element.kind == Kind::Output) {
+    if new.iter().any(|element| element.has_error) {
         Reaction::Answered
+    } else if new.iter().any(|element| element.kind == Kind::Output) {
+        Reaction::AnsweredWithoutError
     } else if new.iter().any(|element| element.kind == Kind::User) {
         Reaction::Told
     } else {

@@ -24,6 +24,8 @@ pub struct ChaosFault {
     pub silence: Silence,
     /// Whether an agent that ends with an error after it has handled it.
     pub may_fail: bool,
+    /// Whether it makes a call that no agent can execute as it is: the output of the call is to be an error.
+    pub is_of_call: bool,
 }
 
 /// How a fault is made.
@@ -58,6 +60,7 @@ const FAULT: ChaosFault = ChaosFault {
     kind: FaultKind::Cut,
     silence: Silence::Unnoticed,
     may_fail: false,
+    is_of_call: false,
 };
 
 /// All faults, in the order of reports.
@@ -68,6 +71,7 @@ pub static FAULTS: &[ChaosFault] = &[
         expected: "tells the model which tools there are, and goes on",
         rule: Some("unknown-tool"),
         kind: FaultKind::Change(near),
+        is_of_call: true,
         ..FAULT
     },
     ChaosFault {
@@ -76,6 +80,7 @@ pub static FAULTS: &[ChaosFault] = &[
         expected: "tells the model which tools there are, and goes on",
         rule: Some("unknown-tool"),
         kind: FaultKind::Change(far),
+        is_of_call: true,
         ..FAULT
     },
     ChaosFault {
@@ -84,6 +89,7 @@ pub static FAULTS: &[ChaosFault] = &[
         expected: "tells the model what is wrong with them, and goes on",
         rule: Some("malformed-arguments"),
         kind: FaultKind::Change(malformed),
+        is_of_call: true,
         ..FAULT
     },
     ChaosFault {
@@ -92,6 +98,7 @@ pub static FAULTS: &[ChaosFault] = &[
         expected: "tells the model what is wrong with them, and goes on",
         rule: Some("malformed-arguments"),
         kind: FaultKind::Change(cut),
+        is_of_call: true,
         ..FAULT
     },
     ChaosFault {
@@ -100,6 +107,7 @@ pub static FAULTS: &[ChaosFault] = &[
         expected: "checks arguments before the tool runs, tells the model what is wrong, and goes on",
         rule: Some("invalid-arguments"),
         kind: FaultKind::Change(break_schema),
+        is_of_call: true,
         ..FAULT
     },
     ChaosFault {

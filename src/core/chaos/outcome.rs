@@ -15,7 +15,7 @@ pub enum ChaosOutcome {
     Killed,
     /// It did not end in time.
     Hung,
-    /// It ended well without asking again: it has taken the fault for an answer.
+    /// It ended well without asking again, or answered a broken call like a sound one: it has taken the fault for an answer.
     Unnoticed,
     /// It sent nothing more, and nobody saw whether it has ended, has taken the fault for an answer, or
     /// is at work still.
@@ -36,7 +36,12 @@ impl ChaosOutcome {
     ];
 
     /// What can become of a conversation whose agent's end nobody sees, in the order of reports.
-    pub const OF_CONVERSATIONS: &[Self] = &[Self::Survived, Self::Silent, Self::NotReached];
+    pub const OF_CONVERSATIONS: &[Self] = &[
+        Self::Survived,
+        Self::Unnoticed,
+        Self::Silent,
+        Self::NotReached,
+    ];
 
     pub fn words(self) -> &'static str {
         self.into()
@@ -75,13 +80,14 @@ pub fn outcome(injection: Option<&Injection>, end: AgentEnd, asked_more: bool) -
     let Some(injection) = injection else {
         return ChaosOutcome::NotReached;
     };
+    let fault = injection.trial.fault;
     let has_reacted = match injection.how {
         None => false,
+        Some(Reaction::AnsweredWithoutError) => !fault.is_of_call,
         Some(Reaction::Answered) => true,
         // What it asks without a fault as well is no reaction to one.
         Some(_) => asked_more || !injection.was_usual,
     };
-    let fault = injection.trial.fault;
     match end {
         AgentEnd::TimedOut => ChaosOutcome::Hung,
         AgentEnd::Exit(Some(0)) if has_reacted || fault.silence != Silence::Unnoticed => {
@@ -95,10 +101,11 @@ pub fn outcome(injection: Option<&Injection>, end: AgentEnd, asked_more: bool) -
 
 /// What became of a conversation of an agent whose end nobody sees: it went on, or it did not.
 pub fn outcome_of_conversation(injection: &Injection) -> ChaosOutcome {
-    let is_fine = injection.trial.fault.silence == Silence::Fine && injection.was_read;
-    match injection.how.is_some() || is_fine {
-        true => ChaosOutcome::Survived,
-        false => ChaosOutcome::Silent,
+    let fault = injection.trial.fault;
+    match injection.how {
+        Some(Reaction::AnsweredWithoutError) if fault.is_of_call => ChaosOutcome::Unnoticed,
+        None if fault.silence != Silence::Fine || !injection.was_read => ChaosOutcome::Silent,
+        _ => ChaosOutcome::Survived,
     }
 }
 
@@ -132,6 +139,7 @@ mod tests {
     fn an_agent_survives_where_it_goes_on_or_may_end_and_ends_well() {
         let (well, badly) = (AgentEnd::Exit(Some(0)), AgentEnd::Exit(Some(1)));
         let (answered, silent) = (Some(Reaction::Answered), None);
+        let executed = Some(Reaction::AnsweredWithoutError);
         for (fault, how, end, wanted) in [
             ("unknown-tool-far", answered, well, ChaosOutcome::Survived),
             ("unknown-tool-far", answered, badly, ChaosOutcome::Killed),
@@ -142,6 +150,9 @@ mod tests {
                 AgentEnd::Exit(None),
                 ChaosOutcome::Killed,
             ),
+            ("unknown-tool-far", executed, well, ChaosOutcome::Unnoticed),
+            ("schema-break", executed, well, ChaosOutcome::Unnoticed),
+            ("duplicate-call-id", executed, well, ChaosOutcome::Survived),
             ("call-as-text", silent, well, ChaosOutcome::Unnoticed),
             ("http-500", silent, well, ChaosOutcome::Survived),
             ("slow-stream", silent, well, ChaosOutcome::Survived),
@@ -247,6 +258,8 @@ mod tests {
             ChaosOutcome::Survived
         );
         assert_eq!(of("http-500", None), ChaosOutcome::Silent);
+        let executed = Some(Reaction::AnsweredWithoutError);
+        assert_eq!(of("cut-arguments", executed), ChaosOutcome::Unnoticed);
         assert_eq!(of("slow-stream", None), ChaosOutcome::Survived);
     }
 }

@@ -1,6 +1,7 @@
 //! What of a request decides whether a fault fits its reply.
 
 use crate::formats::read_request_part;
+use crate::rules::reports_error;
 use crate::session::{Dialect, Kind, Session, SourceError, Tool, ToolKind};
 use crate::wire::tools::read_tools;
 use crate::wire::{Content, RequestHead, body_of};
@@ -32,6 +33,8 @@ pub struct ChaosRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HistoryElement {
     pub(super) kind: Kind,
+    /// Whether it is an output that may report an error.
+    pub(super) has_error: bool,
     pub(super) hash: u64,
 }
 
@@ -94,8 +97,9 @@ fn elements(session: &Session) -> Result<Vec<HistoryElement>, SourceError> {
         .filter(|item| item.kind != Kind::System);
     let elements = items.map(|item| {
         let bytes = session.bytes(item)?;
+        let body = body_of(item, &bytes).unwrap_or_default();
         // What is no JSON says nothing.
-        let arguments = body_of(item, &bytes).unwrap_or_default().arguments;
+        let arguments = body.arguments;
         let arguments = match serde_json::from_str::<Value>(arguments.as_written()) {
             Ok(mut value) => {
                 value.sort_all_objects();
@@ -111,12 +115,54 @@ fn elements(session: &Session) -> Result<Vec<HistoryElement>, SourceError> {
             session.name(item),
             content.parts
         );
+        let has_error = item.kind == Kind::Output
+            && (reports_error(session, item, &body.text) || may_report_error(&body.text));
         Ok(HistoryElement {
             kind: item.kind,
+            has_error,
             hash: FixedState::default().hash_one(identity),
         })
     });
     elements.collect()
+}
+
+/// Words of agents that refuse a call, lower case. Better too many: an agent that says in its own words what is wrong has
+/// noticed it.
+const REFUSALS: &[&str] = &[
+    "error",
+    "exception",
+    "invalid",
+    "unknown",
+    "unsupported",
+    "unrecogni",
+    "malformed",
+    "missing",
+    "required",
+    "expected",
+    "fail",
+    "cannot",
+    "can't",
+    "could not",
+    "couldn't",
+    "unable",
+    "must ",
+    "not found",
+    "not exist",
+    "n't exist",
+    "not valid",
+    "not available",
+    "no tool",
+    "no such",
+    "available tools",
+];
+
+/// How much of an output is looked through for them, in characters.
+const REFUSAL_HEAD: usize = 400;
+
+fn may_report_error(text: &str) -> bool {
+    let head: String = text.chars().take(REFUSAL_HEAD).collect();
+    let head = head.to_lowercase();
+    REFUSALS.iter().any(|word| head.contains(word))
 }
 
 #[cfg(test)]

@@ -135,6 +135,10 @@ fn a_request_that_repeats_what_was_said_goes_on_and_says_how() {
     let system = json!({"role": "system", "content": "Be short."});
     for (next, how) in [
         (vec![user("a"), call(), output("error")], Reaction::Answered),
+        (
+            vec![user("a"), call(), output("12")],
+            Reaction::AnsweredWithoutError,
+        ),
         (vec![system, user("a"), call(), user("no")], Reaction::Told),
         (vec![user("a"), says("b")], Reaction::WentOn),
         (vec![user("a")], Reaction::Retried),

@@ -61,6 +61,12 @@ fn an_agent() {
             },
             Err(_) => {}
         }
+        if nature == "lax" {
+            let tools = agent.history.iter_mut();
+            for output in tools.filter(|message| message["role"] == "tool") {
+                output["content"] = "12 degrees".into();
+            }
+        }
         let last = agent.history.last();
         let is_text = last.is_some_and(|last| last["role"] == "user" && last["content"] == NUDGE);
         match &*nature {
@@ -384,6 +390,19 @@ fn the_next_question_of_its_user_saves_no_agent_that_took_a_fault_for_an_answer(
         ("http-500", "survived"),
     ];
     assert_eq!(outcomes(&lines), BTreeMap::from(wanted), "{lines:?}");
+}
+
+#[test]
+fn an_agent_that_answers_a_broken_call_like_any_other_has_not_noticed_it() {
+    let (model, folder) = (model(), tempfile::tempdir().unwrap());
+    let spec = "faults = [\"unknown-tool-far\", \"schema-break\", \"http-500\"]\n";
+    let output = campaign(folder.path(), "lax", &model.url(), spec, &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let line = "unnoticed at turn 1, sent an output without an error back, 1 request after it\n";
+    assert_eq!(text.matches(line).count(), 2, "{text}");
+    let counts = "3 trials: 1 survived, 0 killed, 0 hung, 2 unnoticed, 0 not reached\n";
+    assert!(text.contains(counts), "{text}");
 }
 
 #[test]
