@@ -171,7 +171,7 @@ fn inject_until_signal(
     let proxy = Proxy::start_with_chaos(options, chaos.clone(), heard);
     let proxy = proxy.map_err(super::proxy::not_started)?;
     let journal = proxy.journal().to_string_lossy().into_owned();
-    say(&connect::text(proxy.reaches()));
+    say(&connect::hint(proxy.reaches()));
     wait(&news, signal)?;
     drop(proxy);
     Ok(Results {

@@ -568,7 +568,7 @@ fn watch(
                                 agent = Some(start_agent(order, watched.reaches, watched.report)?);
                             } else if is_last {
                                 // Without stderr there is nobody to tell.
-                                let text = connect::text(watched.reaches);
+                                let text = connect::hint(watched.reaches);
                                 let _unread = hints.write_all(text.as_bytes());
                             }
                         }

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &ReplayArguments) -> Result<Exit, Failure> {
     let agent = match arguments.command.is_empty() {
         true => {
             // Without stderr there is nobody to tell.
-            let _unread = io::stderr().write_all(connect::text(&reaches).as_bytes());
+            let _unread = io::stderr().write_all(connect::hint(&reaches).as_bytes());
             None
         }
         false => {

@@ -347,6 +347,27 @@ pub fn text(reaches: &[Reach]) -> String {
     text
 }
 
+/// How a client is pointed at each of them, in a line, and where the rest is.
+pub fn hint(reaches: &[Reach]) -> String {
+    let mut text = String::new();
+    for reach in reaches {
+        let mut lines = AGENTS.iter().flat_map(|agent| agent.lines);
+        let line = lines.find_map(|line| match line.place {
+            SetupPlace::Variable(name) if reach.upstream.speaks(line.family).is_some() => {
+                Some(format!("export {name}={}", reach.fill(line.text)))
+            }
+            _ => None,
+        });
+        // Writing to a string cannot fail.
+        let _infallible = writeln!(text, "listening on {}", reach.base);
+        if let Some(line) = line {
+            let _infallible = writeln!(text, "  {line}");
+        }
+    }
+    text.push_str("`retake help proxy` has the lines for every agent\n");
+    text
+}
+
 /// The table as `retake help` shows it, for a proxy at its usual address whose upstream may be any provider.
 pub fn markdown_table() -> String {
     let mut table = "| agent | lines | |\n|---|---|---|\n".to_owned();
@@ -468,6 +489,22 @@ mod tests {
         assert!(arguments[3].contains("base_url = \"http://127.0.0.1:8484/v1\""));
         assert!(arguments_for(Path::new("python3"), &any).is_empty());
         assert!(arguments_for(Path::new("mycodex"), &any).is_empty());
+    }
+
+    #[test]
+    fn the_hint_is_one_line_for_each_upstream_and_names_the_help() {
+        let both = [
+            reach("127.0.0.1:8484", "https://api.openai.com"),
+            reach("127.0.0.1:8485", "https://api.anthropic.com"),
+        ];
+        assert_eq!(
+            hint(&both),
+            "listening on http://127.0.0.1:8484\n  \
+             export OPENAI_BASE_URL=http://127.0.0.1:8484/v1\n\
+             listening on http://127.0.0.1:8485\n  \
+             export ANTHROPIC_BASE_URL=http://127.0.0.1:8485\n\
+             `retake help proxy` has the lines for every agent\n"
+        );
     }
 
     #[test]

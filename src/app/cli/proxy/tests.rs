@@ -260,7 +260,7 @@ fn asking_again(since_ms: u64) -> ExchangePhase {
 }
 
 #[test]
-fn the_address_comes_first_and_the_lines_for_agents_go_to_stderr() {
+fn the_address_comes_first_and_how_a_client_gets_there_goes_to_stderr_in_a_line() {
     let notice = ProxyNews::Notice("the folder is open to others".to_owned());
     let came = after(vec![notice, listening(8484)], Vec::new());
     assert_eq!(came.lines[1]["message"], "the folder is open to others");
@@ -273,7 +273,7 @@ fn the_address_comes_first_and_the_lines_for_agents_go_to_stderr() {
         came.hints
             .contains("export OPENAI_BASE_URL=http://127.0.0.1:8484/v1")
     );
-    assert!(!came.hints.contains("Claude Code"), "{}", came.hints);
+    assert!(came.hints.lines().count() <= 3, "{}", came.hints);
     assert_eq!(came.exit.unwrap(), Exit::Signal(15));
 }
 
