@@ -5,6 +5,7 @@ use crate::page::PageForm;
 use crate::tui::View;
 use crate::tui::theme::Variant;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use retake_core::actions::ACTIONS;
@@ -187,7 +188,35 @@ pub(in crate::cli) fn parse(
     {
         arguments[1..=at].rotate_right(1);
     }
-    Arguments::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    let given = arguments.get(1).cloned().unwrap_or_default();
+    let name = command.get_subcommands().map(Command::get_name);
+    let name = name.filter(|name| given == *name).last().map(str::to_owned);
+    let matches = command.try_get_matches_from(arguments);
+    let matches = matches.map_err(|error| without_trailing(error, name.as_deref()));
+    Arguments::from_arg_matches(&matches?)
+}
+
+/// An unknown option is hardly ever meant as a path: instead of `--` the answer names the help.
+fn without_trailing(mut error: clap::Error, command: Option<&str>) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let mut tips = match error.remove(ContextKind::Suggested) {
+        Some(ContextValue::StyledStrs(tips)) => tips,
+        _ => Vec::new(),
+    };
+    tips.retain(|tip| !tip.to_string().starts_with("to pass "));
+    if tips.is_empty() && error.get(ContextKind::SuggestedArg).is_none() {
+        let help = match command {
+            Some(name) => format!("retake help {name}"),
+            None => "retake --help".to_owned(),
+        };
+        tips.push(format!("`{help}` lists the options").into());
+    }
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
 }
 
 /// Where the command is, if only options with their values come before it.

@@ -125,6 +125,48 @@ fn a_folder_is_searched_and_what_is_no_recording_is_passed_over() {
 }
 
 #[test]
+#[test]
+fn a_long_list_of_tools_in_a_folder_is_named_as_one_and_passed_over() {
+    let long = "What it is for. ".repeat(400);
+    let tool = json!({"name": "find it!", "description": long, "input_schema": {"type": "object"}});
+    let tools = json!({"tools": vec![tool; 60]}).to_string();
+    let here = folder(&[("story.json", CLEAN), ("offered.json", &tools)]);
+    let (code, _, err) = told(here.path(), &["check", "."]);
+    let said =
+        "retake: skipped offered.json: format not known: this is a list of tool definitions\n";
+    assert_eq!((code, err.as_str()), (0, said));
+}
+
+#[test]
+fn an_unknown_option_is_answered_with_the_nearest_one_or_the_help_of_its_command() {
+    let here = folder(&[("clean.json", CLEAN)]);
+    for (arguments, tip) in [
+        (
+            &["check", "--strict", "."][..],
+            "tip: `retake help check` lists the options",
+        ),
+        (
+            &["check", "--formt", "json"],
+            "tip: a similar argument exists: '--format'",
+        ),
+        (&["--strict"], "tip: `retake --help` lists the options"),
+    ] {
+        let (code, _, err) = told(here.path(), arguments);
+        assert_eq!(code, 2, "{err}");
+        assert!(err.contains(tip) && !err.contains("-- --"), "{err}");
+    }
+}
+
+#[test]
+fn a_report_of_standard_input_names_it() {
+    let mut check = super::retake();
+    let check = check.args(["check", "-", "--fail-on", "never"]);
+    let output = check.write_stdin(STORY).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("<stdin>  openai-chat, "), "{text}");
+    assert!(text.contains("<stdin>:7: warning unknown-tool: "), "{text}");
+}
+
 fn a_closed_pipe_is_quiet() {
     let line = STORY.lines().collect::<String>();
     let here = folder(&[("long.jsonl", &format!("{line}\n").repeat(3000))]);
