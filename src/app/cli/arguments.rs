@@ -904,7 +904,7 @@ pub struct TakesArguments {
 #[derive(Debug, Args)]
 pub struct HealthArguments {
     /// Recordings or folders of them, - for standard input
-    #[arg(value_name = "PATH", required = true)]
+    #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Format of the table (--as sets the format of the input)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
@@ -954,7 +954,7 @@ pub struct ConfigArguments {
 #[derive(Debug, Args)]
 pub struct UsageArguments {
     /// Recordings or folders of them, - for standard input
-    #[arg(value_name = "PATH", required = true)]
+    #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Only this session: its label, or its number counted from 1
     #[arg(long, value_name = "N")]

@@ -36,6 +36,9 @@ fn many_recordings_are_one_table_and_streaks_do_not_go_on_from_one_to_the_next()
         ("story.json", STORY),
     ]);
     let (code, out, _) = told(here.path(), &["health", ".", "--format", "json"]);
+    let here_is_meant = told(here.path(), &["health", "--format", "json"]);
+    assert_eq!((here_is_meant.0, &here_is_meant.1), (0, &out));
+    assert_eq!(told(here.path(), &["usage"]).0, 0);
     let lines = lines(&out);
     assert_eq!((code, lines.len()), (0, 3));
     let print = &lines[0];
