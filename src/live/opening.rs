@@ -48,8 +48,8 @@ impl OpenedInput {
             format,
             layout,
         };
-        if let (false, true, Some(head)) = (is_certain, opening.is_small(), opening.head()?) {
-            reading::refuse_another_format(&head)?;
+        if let (false, true, Some(first)) = (is_certain, opening.is_small(), opening.head()?) {
+            reading::refuse_another_format(&first, &opening.head)?;
         }
         Ok(opening)
     }

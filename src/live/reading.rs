@@ -92,19 +92,26 @@ pub fn read_input(mut input: Input, options: &ReadOptions) -> Result<Recording, 
     let is_certain = options.format.is_some() || input.run.is_some();
     let recording = read_as(format, input, &head, options.keeps, &|_, _| ())?;
     if !is_certain {
-        refuse_another_format(&recording)?;
+        refuse_another_format(&recording, &head)?;
     }
     Ok(recording)
 }
 
-/// Refuses a text that only looked like its format.
-pub(crate) fn refuse_another_format(recording: &Recording) -> Result<(), InputError> {
+/// Refuses a text that only looked like its format; it begins with `head`.
+pub(crate) fn refuse_another_format(recording: &Recording, head: &[u8]) -> Result<(), InputError> {
     let format = recording.format;
     let has_problems = !recording.problems.is_empty();
     match formats::another_format(format, &recording.sessions, has_problems)? {
-        Some(reason) => Err(InputError::Alike {
-            format: format.id,
-            reason,
+        // A long list of tools is known by its head only once no message came after it.
+        Some(reason) => Err(match formats::recognise_foreign(&Sample::new(head, true)) {
+            Some(foreign) => InputError::Foreign {
+                title: foreign.title,
+                hint: foreign.hint,
+            },
+            None => InputError::Alike {
+                format: format.id,
+                reason,
+            },
         }),
         None => Ok(()),
     }

@@ -94,5 +94,5 @@ pub(crate) fn is_read_alike(
         // The file names its format.
         return Ok(true);
     }
-    Ok(recognised(rope)? == Some(own) && refuse_another_format(recording).is_ok())
+    Ok(recognised(rope)? == Some(own) && refuse_another_format(recording, &[]).is_ok())
 }

@@ -1,6 +1,7 @@
 //! How commands end: exit codes, what they say when they cannot read, closed pipes, interrupts, missing terminals.
 
 use super::{CLEAN, STORY, folder, told};
+use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
@@ -125,7 +126,6 @@ fn a_folder_is_searched_and_what_is_no_recording_is_passed_over() {
 }
 
 #[test]
-#[test]
 fn a_long_list_of_tools_in_a_folder_is_named_as_one_and_passed_over() {
     let long = "What it is for. ".repeat(400);
     let tool = json!({"name": "find it!", "description": long, "input_schema": {"type": "object"}});
@@ -167,6 +167,7 @@ fn a_report_of_standard_input_names_it() {
     assert!(text.contains("<stdin>:7: warning unknown-tool: "), "{text}");
 }
 
+#[test]
 fn a_closed_pipe_is_quiet() {
     let line = STORY.lines().collect::<String>();
     let here = folder(&[("long.jsonl", &format!("{line}\n").repeat(3000))]);
