@@ -390,7 +390,7 @@ impl Text {
             writeln!(out)?;
         }
         self.begun = true;
-        let path = safe_line(&file.path);
+        let path = shown(&file.path);
         writeln!(out, "{}", self.palette.bold(heading(file, session)))?;
         for problem in &session.problems {
             self.problem(out, &path, problem.place, &problem.message)?;
@@ -455,8 +455,16 @@ pub(in crate::cli) fn details(finding: &FindingReport) -> Vec<String> {
     [facts, offers].into_iter().flatten().collect()
 }
 
+/// A path as people read it.
+fn shown(path: &str) -> String {
+    match path {
+        "-" => "<stdin>".to_owned(),
+        path => safe_line(path),
+    }
+}
+
 fn heading(file: &FileReport, session: &SessionReport) -> String {
-    let mut words = safe_line(&file.path);
+    let mut words = shown(&file.path);
     if file.sessions.len() > 1 {
         words.push_str(&format!(", session {}", safe_line(&session.name)));
     }
@@ -472,7 +480,7 @@ fn heading(file: &FileReport, session: &SessionReport) -> String {
 impl Report for Text {
     fn file(&mut self, out: &mut dyn Write, file: &FileReport) -> io::Result<()> {
         for problem in &file.problems {
-            let path = safe_line(&file.path);
+            let path = shown(&file.path);
             self.problem(out, &path, problem.place, &problem.message)?;
         }
         for session in &file.sessions {
