@@ -286,6 +286,8 @@ fn run_headless(
     let mut news = begun.map_err(|error| Failure::refused(error.to_string()))?;
     let mut ended_by = None;
     let mut unheard = None;
+    let left_of = |operator: &Option<Operator>| operator.as_ref().map_or(0, |it| it.commands.len());
+    let commands = left_of(&operator);
     loop {
         if unheard.is_none()
             && let Err(failure) = teller.tell(&news)
@@ -315,6 +317,13 @@ fn run_headless(
                         teller.write(&Line::Notice { message: &message })?;
                     }
                     teller.end(&run, &store, &how)?;
+                    let is_resuming = operator.as_ref().is_some_and(|it| it.is_resuming);
+                    if is_resuming && commands > 0 && left_of(&operator) == commands {
+                        return Err(Failure::with_hint(
+                            "the run has ended already: nothing of --do was done",
+                            "--do 'say TEXT' goes on with it; another --journal begins another run",
+                        ));
+                    }
                     Ok(exit_of(&how))
                 }
             };

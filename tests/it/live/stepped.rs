@@ -73,6 +73,13 @@ fn a_run_is_led_step_by_step_by_processes_that_end_in_between() {
         "{}",
         last.out
     );
+    let over = go(&["--resume", "--do", "continue"]);
+    assert!(
+        over.code == 2 && over.err.contains("the run has ended already"),
+        "{}{}",
+        over.out,
+        over.err
+    );
     let over = go(&["--resume", "--do", "qwertz"]);
     assert!(
         over.code == 2 && over.err.contains("unknown command"),
