@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &SplitArguments) -> Result<Exit, Failure> {
     } = &arguments.wish;
     if keep.or(*keep_turns).or(*at).is_none() && against.is_none() {
         let path = name_of(&arguments.path);
-        let message = "split: what is to be kept is not given";
+        let message = "split: say how much to keep";
         let hint = format!(
             "`retake split {path} --keep 20` finds the cut that keeps at least the last 20 items and splits no pair; \
              --keep-turns N counts turns, --at ITEM and --against AFTER check a given cut"

@@ -48,6 +48,10 @@ fn without_a_wish_it_says_what_can_be_wished_for_with_an_example() {
     let here = folder(&[("run.json", &json!(history()).to_string())]);
     let (code, out, err) = told(here.path(), &["split", "run.json"]);
     assert_eq!((code, &*out), (2, ""), "{err}");
+    assert!(
+        err.starts_with("retake: split: say how much to keep\n"),
+        "{err}"
+    );
     assert!(err.contains("`retake split run.json --keep 20`"), "{err}");
     for option in ["--keep-turns", "--at", "--against"] {
         assert!(err.contains(option), "{option}: {err}");
