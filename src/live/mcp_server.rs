@@ -13,9 +13,10 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-    ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{QuitReason, RequestContext, RoleServer};
 use rmcp::transport::stdio;
@@ -369,6 +370,37 @@ impl<T: McpTools> ServerHandler for McpServer<T> {
         };
         Ok(result.into())
     }
+
+    async fn get_prompt(
+        &self,
+        _: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Err(unknown_method("prompts/get"))
+    }
+
+    async fn read_resource(
+        &self,
+        _: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        Err(unknown_method("resources/read"))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unknown_method(&request.method))
+    }
+}
+
+fn unknown_method(method: &str) -> ErrorData {
+    let message = format!(
+        "unknown method \"{method}\": this server has tools only; tools/list lists them, tools/call calls one"
+    );
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// A server that listens, until this is dropped.

@@ -96,7 +96,8 @@ pub(super) fn run(arguments: &ListArguments) -> Result<Exit, Failure> {
     let left = left + waiting.len();
     if left > 0 {
         let more = counted(left, "older file");
-        print_error(&format!("{more} not listed"), Some("--limit N lists more"));
+        let hint = format!("--limit {} lists all of them", wanted + left);
+        print_error(&format!("{more} not listed"), Some(&hint));
     }
     Ok(match (shown, unreadable) {
         (0, _) => {

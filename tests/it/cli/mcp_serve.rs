@@ -176,6 +176,23 @@ fn a_line_that_is_not_json_is_answered_and_the_next_one_is_heard() {
 }
 
 #[test]
+fn an_unknown_method_is_answered_with_what_the_server_has() {
+    let folder = folder();
+    let mut client = Client::start(folder.path(), &["--root", "runs"]);
+    for (method, params) in [
+        ("retake/nothing", json!({})),
+        ("prompts/get", json!({"name": "x"})),
+        ("resources/read", json!({"uri": "file:///x"})),
+    ] {
+        let error = client.request(method, params)["error"].clone();
+        assert_eq!(error["code"], -32601, "{error}");
+        let message = error["message"].as_str().unwrap();
+        let wanted = format!("unknown method \"{method}\": this server has tools only");
+        assert!(message.starts_with(&wanted), "{message}");
+    }
+}
+
+#[test]
 fn an_unknown_action_is_answered_with_the_names_of_those_that_there_are() {
     let folder = folder();
     let mut client = Client::start(folder.path(), &["--root", "runs"]);
