@@ -2,6 +2,7 @@
 
 use super::{Finding, Rule, RulePage, Run, Scope, Severity, pairs};
 use crate::actions::Offer;
+use crate::session::{Kind, Session};
 use crate::wire::{Misplaced, Misplacement, misplaced};
 
 pub(crate) static RULE: Rule = Rule {
@@ -10,7 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     summary: "the pair exists, but the target dialect forbids its place",
     message: "{tool}: {place}",
     page: RulePage {
-        what: "A call and its output that are both in the history, in an order that the provider refuses.",
+        what: "A call and its output that are both in the history, in an order that the provider refuses; or text \
+            before, between or after them where the provider allows none.",
         why: "The refusal says that the output is missing, although it is there; a repair that adds a second \
             output makes it worse.",
         example: "Anthropic: the user's message holds a text block before the tool_result. Chat: a user message \
@@ -32,7 +34,7 @@ pub(crate) static RULE: Rule = Rule {
 fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
     let session = run.session;
     for Misplaced { item, fact } in misplaced(session, run.target) {
-        let (place, beside) = tell(fact);
+        let (place, beside) = tell(session, fact);
         let finding = Finding::new(&RULE, item)
             .fact("tool", pairs::tool(session, item))
             .fact("place", place)
@@ -52,22 +54,30 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// The fact in words, and the other item of the story.
-fn tell(fact: Misplacement) -> (String, Option<usize>) {
+fn tell(session: &Session, fact: Misplacement) -> (String, Option<usize>) {
     let with = |words: &str, other: usize| {
-        let number = pairs::ordinal(other);
-        (words.replace("{}", &number), Some(other))
+        let kind = match session.items.get(other).map(|item| item.kind) {
+            Some(Kind::User | Kind::Assistant) => "text",
+            Some(kind) => kind.word(),
+            None => "text",
+        };
+        let words = words.replace("{kind}", kind);
+        (words.replace("{}", &pairs::ordinal(other)), Some(other))
     };
     match fact {
         Misplacement::BeforeCall(call) => with("the output comes before its call, item {}", call),
-        Misplacement::TooLate(between) => {
-            with("item {} comes between the call and its output", between)
-        }
-        Misplacement::NotFirst(before) => {
-            with("item {} comes before the output in the user's turn", before)
-        }
-        Misplacement::TextBehindCall(text) => {
-            with("text, item {}, follows the call in the same message", text)
-        }
+        Misplacement::TooLate(between) => with(
+            "{kind}, item {}, comes between the call and its output",
+            between,
+        ),
+        Misplacement::NotFirst(before) => with(
+            "{kind}, item {}, comes before the output in the user's turn",
+            before,
+        ),
+        Misplacement::TextBehindCall(text) => with(
+            "{kind}, item {}, follows the call in the same message",
+            text,
+        ),
         Misplacement::OpensHistory => (
             "the call opens the history; a turn of the user must come first".to_owned(),
             None,
@@ -94,7 +104,7 @@ mod tests {
         let finding = fixture(TEXT_FIRST).finding(&RULE);
         assert_eq!(
             finding.message(),
-            "read: item 3 comes before the output in the user's turn"
+            "read: text, item 3, comes before the output in the user's turn"
         );
         assert_eq!(finding.severity, Severity::Error);
     }
