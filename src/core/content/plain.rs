@@ -8,7 +8,7 @@ use super::summary::command_of_call;
 pub fn call_text(tool: &str, arguments: &str) -> Option<String> {
     written_file(arguments)
         .or_else(|| diff_text(arguments))
-        .or_else(|| command_of_call(tool, arguments))
+        .or_else(|| Some(command_of_call(tool, arguments)?.0))
 }
 
 fn diff_text(arguments: &str) -> Option<String> {

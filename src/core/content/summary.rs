@@ -129,16 +129,21 @@ pub fn summarize_call(tool: &str, arguments: &str) -> CallSummary {
     }
 }
 
-/// The command that a call runs.
-pub(super) fn command_of_call(tool: &str, arguments: &str) -> Option<String> {
+/// The command that a call runs, and its other arguments as JSON.
+pub fn command_of_call(tool: &str, arguments: &str) -> Option<(String, Option<String>)> {
     let ToolArguments {
         tools,
         arguments: keys,
     } = &WORDS.commands;
-    let members: Map<String, Value> = serde_json::from_str(arguments).ok()?;
-    let name = plain_name(tool);
-    let mut keys = keys.iter().filter(|_| is_among(tools, &name));
-    keys.find_map(|key| words_of(members.get(key)?))
+    if !is_among(tools, &plain_name(tool)) {
+        return None;
+    }
+    let mut members: Map<String, Value> = serde_json::from_str(arguments).ok()?;
+    let said = |key| Some((key, words_of(members.get(key)?)?));
+    let (key, command) = keys.iter().find_map(said)?;
+    members.retain(|other, _| other != key);
+    let rest = (!members.is_empty()).then(|| Value::Object(members).to_string());
+    Some((command, rest))
 }
 
 fn argument_of(tool: &str, arguments: &str) -> (String, bool) {

@@ -9,7 +9,7 @@ use crate::tui::render::{
     not_applied, plain_lines, raw_lines, text_lines, with_images, words_about,
 };
 use crate::tui::text::{Glyph, Line, Remark, Tone};
-use retake_core::content::{ResultText, diffs_of_call, display_name, result_text};
+use retake_core::content::{ResultText, command_of_call, diffs_of_call, display_name, result_text};
 use retake_core::json::{complete, display_text, skip_value};
 use retake_core::repair::{SyntaxError, first_error};
 use retake_core::rules::{Finding, Run, Severity};
@@ -325,7 +325,12 @@ fn say(subject: &DetailSubject<'_>, item: &Item, body: &Body, bytes: &[u8], line
         Arguments::None => {}
         Arguments::Text(text) | Arguments::Value(text) => {
             let is_whole = item.span.len() <= subject.limit;
-            push_arguments(text, is_whole, subject, lines);
+            let is_shown = is_pretty && is_whole && subject.violations.is_empty();
+            let tool = subject.session.name(item);
+            match command_lines(tool, text, subject.mode).filter(|_| is_shown) {
+                Some(command) => lines.extend(command),
+                None => push_arguments(text, is_whole, subject, lines),
+            }
         }
         Arguments::FreeForm(text) => lines.extend(plain_lines(&SafeText::from_str(text))),
     }
@@ -491,6 +496,20 @@ fn remark_of(violation: &Violation) -> Remark {
         severity: Severity::Error,
         text: SafeText::single_line(&text, 160),
     }
+}
+
+/// The command that a call runs as a program, and below it the other arguments.
+pub fn command_lines(tool: &str, arguments: &str, mode: Mode) -> Option<Vec<Line>> {
+    let (command, rest) = command_of_call(tool, arguments)?;
+    let mut lines = text_lines(&command, Writing::File("sh"));
+    let rest = rest.map_or(Vec::new(), |rest| json_lines(&rest, mode));
+    // Fields, without the brackets around them.
+    let fields = rest.len().saturating_sub(1);
+    lines.extend(rest.into_iter().take(fields).skip(1).map(|line| Line {
+        indent: line.indent.saturating_sub(LEVEL),
+        ..line
+    }));
+    Some(lines)
 }
 
 /// JSON laid out.

@@ -1093,7 +1093,7 @@ fn an_unfolded_call_shows_all_of_its_arguments() {
     // One argument that the row of the call has no room for.
     let command = format!("echo {} end", "word ".repeat(30));
     let shown = unfolded("Bash", serde_json::json!({"command": command}), 80);
-    assert!(shown.contains("end\""), "{shown}");
+    assert!(shown.contains(" end "), "{shown}");
 }
 
 #[test]
@@ -2154,6 +2154,39 @@ fn a_filter_leaves_the_name_of_the_file_and_the_turn_in_the_header() {
         let header = screen(&state).lines().next().unwrap_or_default().to_owned();
         for part in ["test.json", "  turn ", "filter ", " items"] {
             assert!(header.contains(part), "{width} {part}: {header}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_is_shown_in_full_is_a_program_with_the_other_arguments_below() {
+    let list = serde_json::json!({"command": ["bash", "-lc", "cd x\nif true; then\n  ls\nfi"],
+        "workdir": "/w", "timeout_ms": 1000});
+    let text = serde_json::json!({"cmd": "cd x\nif true; then\n  ls\nfi", "workdir": "/w"});
+    for (tool, arguments) in [("shell", list), ("exec_command", text)] {
+        for keys in ["g space", "| g j"] {
+            let mut state = flowing(&rollout(tool, arguments.clone(), "ok"), (120, 30));
+            press(&mut state, keys);
+            let shown = screen(&state);
+            let mut rows = shown.lines().skip_while(|row| !row.contains("│ cd x"));
+            if keys == "g space" {
+                for expected in [
+                    "│ cd x",
+                    "│ if true; then",
+                    "│   ls",
+                    "│ fi",
+                    "│ \"workdir\": \"/w\"",
+                ] {
+                    assert!(
+                        rows.next().is_some_and(|row| row.contains(expected)),
+                        "{shown}"
+                    );
+                }
+            }
+            assert!(shown.contains("  ls ") && !shown.contains("-lc"), "{shown}");
+            let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
+            let keywords = letters_in(&state, &theme, theme.json_key);
+            assert!(keywords.contains(&"then".to_owned()), "{keywords:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::tui::render::{
     Writing, diff_lines, file_of_result, image_facts, image_words, is_markdown_result, limit_of,
     not_applied, plain_lines, raw_lines, text_lines, with_images, words_about,
 };
-use crate::tui::state::detail::{Mode, is_container, json_lines, json_text_lines};
+use crate::tui::state::detail::{Mode, command_lines, is_container, json_lines, json_text_lines};
 use crate::tui::state::document::{Checked, has_failed, is_answered_by_hand};
 use crate::tui::state::pretty::compact;
 use crate::tui::state::preview::tool_of;
@@ -589,12 +589,17 @@ impl<'a> Block<'a> {
         let is_pretty = self.page.mode == Mode::Pretty;
         let plan = plan_of(self.session().name(self.item), arguments).filter(|_| is_pretty);
         if lines.is_empty() && !is_told && (self.is_unfolded() || plan.is_some()) {
-            lines = match (plan, body.arguments.json()) {
-                (Some(plan), _) => {
+            let json = body.arguments.json();
+            let tool = self.session().name(self.item);
+            let command = json.filter(|_| is_pretty);
+            let command = command.and_then(|json| command_lines(tool, json, self.page.mode));
+            lines = match (command, plan, json) {
+                (Some(command), ..) => command,
+                (None, Some(plan), _) => {
                     let words = text_lines(&plan.words, self.markdown()).into_iter();
                     words.chain(plan.steps.iter().map(plan_line)).collect()
                 }
-                (None, Some(json)) if is_container(json) => json_lines(json, self.page.mode),
+                (None, None, Some(json)) if is_container(json) => json_lines(json, self.page.mode),
                 _ => plain_lines(&SafeText::from_str(arguments)),
             };
             lines.extend(text_lines(&body.text, Writing::Output));
