@@ -19,6 +19,8 @@ pub struct CallSummary {
     pub is_path: bool,
     /// Whether it is complete: there is one argument, and it fits.
     pub is_all: bool,
+    /// How many lines it has below the one that is named.
+    pub more_lines: usize,
 }
 
 impl CallSummary {
@@ -124,6 +126,7 @@ pub fn summarize_call(tool: &str, arguments: &str) -> CallSummary {
     CallSummary {
         name: display_name(tool),
         is_all: single,
+        more_lines: argument.trim().lines().count().saturating_sub(1),
         argument: line,
         is_path,
     }

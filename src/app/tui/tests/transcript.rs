@@ -2190,3 +2190,29 @@ fn a_command_that_is_shown_in_full_is_a_program_with_the_other_arguments_below()
         }
     }
 }
+
+#[test]
+fn a_folded_call_says_how_many_lines_its_command_has_below() {
+    let command = format!(
+        "cd {} && python - <<'EOF'\nimport os\nprint(1)\nEOF",
+        "x/".repeat(60)
+    );
+    let arguments = serde_json::json!({"cmd": command, "workdir": "/w"});
+    let mut state = flowing(&rollout("exec_command", arguments, "ok"), (100, 30));
+    assert!(
+        screen(&state).contains("x… +3 lines)"),
+        "{}",
+        screen(&state)
+    );
+    press(&mut state, "g space");
+    assert!(!screen(&state).contains("+3 lines"), "{}", screen(&state));
+    let arguments = serde_json::json!({"cmd": "cat <<'EOF'\nEOF"});
+    let shown = screen(&flowing(
+        &rollout("exec_command", arguments, "ok"),
+        (100, 30),
+    ));
+    assert!(
+        shown.contains("exec_command(cat <<'EOF' … +1 line)"),
+        "{shown}"
+    );
+}

@@ -531,13 +531,32 @@ impl<'a> Block<'a> {
         let reserved = fault
             .as_ref()
             .map_or(0, |(_, text)| (text.width() + 2).min(room / 2));
+        let is_whole = self.item.span.len() <= self.limit();
+        let below = match summary.more_lines {
+            0 => String::new(),
+            _ if !is_whole || self.is_unfolded() => " …".to_owned(),
+            1 => " … +1 line".to_owned(),
+            lines => format!(" … +{lines} lines"),
+        };
+        let below = SafeText::single_line(&below, room - reserved);
+        let room = room - below.width();
+        let argument = match summary.more_lines {
+            0 => &summary.argument,
+            _ => summary.argument.trim_end_matches([' ', '…']),
+        };
         let argument = match summary.is_path {
-            true => end_of(&summary.argument, room - reserved),
-            false => SafeText::single_line(&summary.argument, room - reserved),
+            true => end_of(argument, room - reserved),
+            false => SafeText::single_line(argument, room - reserved),
         };
         let left_over = room - argument.width();
         let is_told = summary.is_all && argument.as_plain() == summary.argument;
+        let is_cut = argument.as_plain().ends_with('…');
+        let below = match is_cut && below.as_plain().contains('+') {
+            true => below.part(" …".len()..below.as_plain().len()),
+            false => below,
+        };
         left.push((Tone::Plain, argument));
+        left.push((Tone::Dim, below));
         left.push(plain(Tone::Dim, ")"));
         if let Some((tone, text)) = fault.filter(|_| left_over > 8) {
             left.push(plain(Tone::Plain, "  "));
