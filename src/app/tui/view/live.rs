@@ -19,8 +19,8 @@ use ratatui::text::Span;
 use ratatui::widgets::Clear;
 use retake_core::engine::Reason;
 use retake_core::safe_text::SafeText;
+use retake_core::session::Speaker;
 use retake_core::session::ledger::Ending;
-use retake_core::session::{Kind, Speaker};
 use retake_live::live::Phase;
 
 /// What is beside the phase whenever the model is a script.
@@ -130,21 +130,13 @@ pub(super) fn facts(state: &State, theme: &Theme) -> Vec<Vec<Span<'static>>> {
 pub(super) fn reason(state: &State) -> Option<SafeText> {
     let reason = state.live.reason_at(state.item)?;
     // A finding speaks for itself.
-    let is_said = matches!(reason, Reason::Fault { .. }) && state.worst_here().is_some();
-    let words = match inside_reply(state) {
-        Some(turn) if *reason == Reason::Stepped => {
-            format!("paused inside the reply of turn {turn}: c asks the model to go on")
-        }
-        _ => words::sentence(reason),
+    let is_said = match reason {
+        Reason::Fault { .. } => state.worst_here().is_some(),
+        // The header says all that there is.
+        Reason::Stepped => true,
+        _ => false,
     };
-    (!is_said).then(|| SafeText::single_line(&words, REASON))
-}
-
-/// The turn, counted from 1, whose reply a fork has cut: the history of a run that waits ends on what the model said.
-fn inside_reply(state: &State) -> Option<u32> {
-    let last = state.session()?.items.last()?;
-    let is_said = matches!(last.kind, Kind::Assistant | Kind::Reasoning);
-    is_said.then_some(last.turn + 1)
+    (!is_said).then(|| SafeText::single_line(&words::sentence(reason), REASON))
 }
 
 /// The finding that holds the run, in words, where the cursor is on it.
