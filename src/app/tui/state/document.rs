@@ -207,15 +207,29 @@ impl Checked {
         })
     }
 
-    /// The next or previous finding as seen from an item that is at least as bad, with its number.
-    pub fn step(&self, from: usize, forward: bool, least: Severity) -> Option<usize> {
-        let bad = |number: &usize| self.findings[*number].severity >= least;
+    /// The number of the next or previous finding, as seen from an item, that is wanted.
+    pub fn step(
+        &self,
+        from: usize,
+        forward: bool,
+        wanted: impl Fn(&Finding) -> bool,
+    ) -> Option<usize> {
+        let wanted = |number: &usize| wanted(&self.findings[*number]);
         let here = self.range(from..from + 1);
         if forward {
-            (here.end..self.findings.len()).find(bad)
+            (here.end..self.findings.len()).find(wanted)
         } else {
-            (0..here.start).rev().find(bad)
+            (0..here.start).rev().find(wanted)
         }
+    }
+
+    /// Whether a finding is at least as bad, and not the error in the result of a call that has such a finding of its
+    /// own: of one fault the call is the place.
+    pub fn is_stop(&self, session: &Session, finding: &Finding, least: Severity) -> bool {
+        let output = finding.item.filter(|_| finding.rule.id == "tool-error");
+        let call = output.and_then(|output| session.pairing.partner(output as usize));
+        let is_said = |call| self.of_item(call).iter().any(|it| it.severity >= least);
+        finding.severity >= least && !call.is_some_and(is_said)
     }
 }
 

@@ -382,3 +382,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn of_a_fault_that_is_found_at_a_call_and_at_its_result_the_keys_stop_at_the_call() {
+    let call = |id: &str, name: &str| {
+        serde_json::json!({"role": "assistant", "tool_calls": [
+            {"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}}]})
+    };
+    let result = |id: &str| serde_json::json!({"role": "tool", "tool_call_id": id, "content": "Error: no such thing"});
+    let tools = serde_json::json!([{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]);
+    let messages = serde_json::json!([{"role": "user", "content": "Go."},
+        call("a", "lok"), result("a"), call("b", "look"), result("b"), {"role": "assistant", "content": "So."}]);
+    let text = serde_json::json!({"messages": messages, "tools": tools}).to_string();
+    let mut state = opened(&text, (120, 30));
+    let found = state.checked().unwrap().findings().iter();
+    let found: Vec<_> = found.map(|it| (it.rule.id, it.item.unwrap())).collect();
+    let expected = [("unknown-tool", 1), ("tool-error", 2), ("tool-error", 4)];
+    assert_eq!(found, expected);
+    let mut stops = Vec::new();
+    for key in ["]", "]", "]", "[", "["] {
+        press(&mut state, key);
+        stops.push(state.item);
+    }
+    assert_eq!(stops, [1, 4, 4, 1, 1]);
+}

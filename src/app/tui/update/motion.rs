@@ -8,7 +8,7 @@ use crate::tui::state::tree::{Folds, Shown, TreeRow};
 use crate::tui::state::{Follow, Queued, Stage, State};
 use crate::tui::transcript::nested::{NestedPlace, nested_calls};
 use crate::tui::transcript::{Jump, keys};
-use retake_core::rules::Severity;
+use retake_core::rules::{Finding, Severity};
 use retake_live::SubAgent;
 use std::sync::Arc;
 
@@ -366,21 +366,15 @@ fn finding(state: &mut State, direction: Direction, least: Severity) {
         _ => None,
     };
     let from = from.unwrap_or(state.item);
-    let is_shown = |number: usize| {
-        let item = checked.findings().get(number).map(item_of);
-        item.is_none_or(|item| !is_hidden(state, item))
-    };
-    let step = |is_forward| {
-        let mut next = checked.step(from, is_forward, least);
-        while let Some(number) = next.filter(|number| !is_shown(*number)) {
-            let item = checked.findings().get(number).map(item_of);
-            next = item.and_then(|item| checked.step(item, is_forward, least));
-        }
-        next
+    let is_wanted = |finding: &Finding| {
+        let session = state.session();
+        let is_stop = session.is_none_or(|session| checked.is_stop(session, finding, least));
+        is_stop && !is_hidden(state, item_of(finding))
     };
     let is_forward = direction.is_forward();
     match step(is_forward) {
         Some(number) => go_to_finding(state, &checked, number),
+    let step = |is_forward| checked.step(from, is_forward, is_wanted);
         None => {
             let has_others = step(!is_forward).is_some();
             finding_elsewhere(state, direction, least, has_others);
@@ -393,8 +387,10 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, h
     let bad = |session: &usize| {
         let checked = state.checked.get(*session)?.clone()?;
         let mut findings = checked.findings().iter();
-        let is_bad = |finding: &retake_core::rules::Finding| finding.severity >= least;
+        let is_bad = |finding: &Finding| checked.is_stop(session_of, finding, least);
         let number = if direction.is_forward() {
+        let sessions = &state.document.as_ref()?.recording.sessions;
+        let session_of = sessions.get(*session)?;
             findings.position(is_bad)
         } else {
             findings.rposition(is_bad)
