@@ -496,10 +496,12 @@ impl Picker {
             }
             Command::Sort => {
                 self.sort = next(&Sort::ALL, self.sort);
+                self.has_moved = false;
                 self.arrange();
             }
             Command::Reverse => {
                 self.is_reversed = !self.is_reversed;
+                self.has_moved = false;
                 self.arrange();
             }
             Command::Contents => self.search_contents(),

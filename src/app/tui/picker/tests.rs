@@ -647,3 +647,18 @@ fn a_message_that_is_cut_ends_in_one_ellipsis() {
         }
     }
 }
+
+#[test]
+fn another_order_is_looked_at_from_its_first_row() {
+    let mut picker = filled();
+    for key in ["s", "S"] {
+        press(&mut picker, "G");
+        press(&mut picker, key);
+        let shown = screen(&picker, 120, 24);
+        let mut rows = shown.lines().skip(2).filter(|row| !row.contains("──"));
+        assert!(
+            rows.next().is_some_and(|row| row.starts_with('▌')),
+            "{shown}"
+        );
+    }
+}
