@@ -35,6 +35,7 @@ use std::sync::Arc;
 const BROKEN_JSON: &str = include_str!("../../../../sessions/broken-json.json");
 const FAILING_TOOL: &str = include_str!("../../../../sessions/failing-tool.json");
 const SCHEMA_BREAK: &str = include_str!("../../../../sessions/schema-break.json");
+const MISPLACED: &str = include_str!("../../../../sessions/misplaced-results.json");
 const TWO_SESSIONS: &str = include_str!("../../../../sessions/reused-call-id.json");
 
 /// Presses keys, written as in the table of keys.
@@ -78,7 +79,7 @@ fn a_session_opens_on_its_turns_and_the_finding_key_leads_to_the_broken_call() {
 }
 
 #[test]
-fn where_nothing_is_worse_it_begins_at_the_first_warning_of_the_first_conversation() {
+fn it_begins_at_the_first_error_and_says_so_and_at_the_start_where_there_is_none() {
     let mut state = opened(TWO_SESSIONS, (100, 14));
     assert_eq!((state.session, state.item), (0, 0));
     finish(&mut state);
@@ -86,7 +87,12 @@ fn where_nothing_is_worse_it_begins_at_the_first_warning_of_the_first_conversati
     let mut state = opened(FAILING_TOOL, (100, 14));
     finish(&mut state);
     let rules: Vec<_> = state.findings_here().iter().map(|it| it.rule.id).collect();
-    assert!(rules.contains(&"failing-tool"), "{rules:?}");
+    assert!(rules.is_empty() && state.notice.is_none(), "{rules:?}");
+    assert!(state.counts().unwrap().warnings > 0);
+    let mut state = opened(MISPLACED, (140, 20));
+    finish(&mut state);
+    let expected = "opened at the first error, turn 5; g goes to the start · misplaced-output: ";
+    assert!(screen(&state).contains(expected), "{}", screen(&state));
     press(&mut state, "g");
     finish(&mut state);
     assert_eq!(state.item, 0, "the cursor is the operator's");
@@ -99,11 +105,11 @@ fn a_routine_failure_does_not_move_the_cursor_nor_does_anything_after_a_key() {
     assert!(rules.len() > 0 && rules.all(|it| it.rule.id == "tool-error"));
     finish(&mut state);
     assert_eq!(state.item, 0);
-    let mut state = opened(BROKEN_JSON, (100, 14));
+    let mut state = opened(MISPLACED, (100, 14));
     press(&mut state, "t");
     finish(&mut state);
     assert_eq!(state.item, 0, "the operator reads already");
-    let mut state = opened(BROKEN_JSON, (100, 14));
+    let mut state = opened(MISPLACED, (100, 14));
     finish(&mut state);
     assert!(state.item > 0);
 }

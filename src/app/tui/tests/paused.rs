@@ -9,7 +9,7 @@ fn went_live() -> Desk {
     let agent = agents.join("broken-json.toml");
     let mut desk = Desk::of("broken-json.json");
     desk.loader.has_world = true;
-    desk.press("i ^s enter").sees("take 1 of 1");
+    desk.press("] i ^s enter").sees("take 1 of 1");
     desk.press("u i tab j enter ^s enter").sees("take 2 of 2");
     desk.press("c ^u")
         .press(&format!("`{}` enter", agent.display()));

@@ -116,7 +116,7 @@ fn all_safe_fixes_are_shown_first_and_become_one_take() {
 #[test]
 fn a_call_that_was_written_as_text_is_edited_into_the_call_that_it_is() {
     let mut desk = Desk::of("leaked-call.json");
-    desk.press("e").sees("make it a call");
+    desk.press("] e").sees("make it a call");
     desk.press("enter");
     let rules = desk.rules();
     assert!(!rules.contains(&"leaked-tool-call".to_owned()), "{rules:?}");
@@ -147,7 +147,7 @@ fn all_faulty_calls_of_a_turn_are_answered_at_once() {
 #[test]
 fn the_model_is_asked_again_plain_or_with_feedback() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");
-    desk.press("r").sees("c continues live");
+    desk.press("] r").sees("c continues live");
     desk.press("enter");
     assert_eq!(desk.items(), ["user", "call open_orders", "output"]);
     desk.press("u r e")
@@ -237,7 +237,7 @@ fn the_suggestion_for_broken_arguments_is_their_repair_unless_the_tool_would_ref
     desk.press("enter").misses("malformed-arguments");
     // What it would be repaired to, its tool refuses.
     let mut desk = Desk::of("broken-json.json");
-    desk.press("enter").misses("▸ repair arguments");
+    desk.press("] enter").misses("▸ repair arguments");
     desk.press("esc s")
         .sees("No suggestion: the tool's name is right; the arguments are broken. Press e.");
 }
@@ -348,7 +348,7 @@ fn an_argument_is_edited_as_the_value_that_it_is_and_written_back_as_the_dialect
 #[test]
 fn an_argument_that_breaks_the_schema_says_so_while_it_is_typed_and_may_be_accepted() {
     let mut desk = Desk::of("schema-break.json");
-    desk.press("e");
+    desk.press("] e");
     insta::assert_snapshot!("edit_faulty_values", desk.screen());
     let call = desk.state.item;
     let recorded = desk.text(call + 1);
@@ -379,7 +379,7 @@ fn an_argument_that_breaks_the_schema_says_so_while_it_is_typed_and_may_be_accep
 #[test]
 fn tab_puts_the_values_that_the_schema_allows_and_enter_accepts_a_value_of_one_line() {
     let mut desk = Desk::of("schema-break.json");
-    desk.press("e enter")
+    desk.press("] e enter")
         .sees("tab next choice")
         .sees("enter accept");
     desk.press("tab").misses("does not match the schema");
@@ -417,7 +417,7 @@ fn changed_values_stay_in_the_list_are_kept_as_a_draft_and_accepted_there() {
 #[test]
 fn the_next_invalid_value_is_gone_to_and_what_is_not_json_is_not_accepted() {
     let mut desk = Desk::of("schema-break.json");
-    desk.press("e enter esc ^n enter")
+    desk.press("] e enter esc ^n enter")
         .sees("recipient/postcode, as text");
     desk.press("esc ^n enter")
         .sees("parcels/0/weight_kg, as JSON");
@@ -429,7 +429,7 @@ fn the_next_invalid_value_is_gone_to_and_what_is_not_json_is_not_accepted() {
 #[test]
 fn the_next_invalid_value_follows_an_edited_one_and_only_what_was_edited_counts() {
     let mut desk = Desk::of("schema-break.json");
-    desk.press("e enter ^x `DE` ^n")
+    desk.press("] e enter ^x `DE` ^n")
         .sees("recipient/postcode, as text");
     desk.press("^x `10115` ^n")
         .sees("parcels/0/weight_kg, as JSON");
@@ -494,7 +494,7 @@ fn a_take_of_arguments_that_were_no_json_names_no_member_that_nobody_changed() {
 fn a_pair_is_dropped_or_stays_with_the_reason() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");
     let before = desk.items().len();
-    desk.press("x").sees("is removed");
+    desk.press("] x").sees("is removed");
     desk.press("enter");
     assert_eq!(desk.items().len(), before - 2);
     assert_eq!(desk.rules(), Vec::<String>::new());
@@ -508,7 +508,7 @@ fn a_pair_is_dropped_or_stays_with_the_reason() {
     ]});
     let mut desk = Desk::with("run.json", &messages.to_string());
     let before = desk.items();
-    desk.press("x").sees("drop pair: ");
+    desk.press("] x").sees("drop pair: ");
     assert_eq!(desk.items(), before);
     assert!(!desk.state.has_overlay());
 }
@@ -530,7 +530,7 @@ fn what_awaits_an_approval_is_left_alone() {
 #[test]
 fn a_log_of_exchanges_and_a_stream_are_changed_as_one_request() {
     let mut desk = Desk::of("endless-repeat.jsonl");
-    desk.press("i ^s enter")
+    desk.press("] i ^s enter")
         .sees("take 2: inject error; needs take 1");
     assert_eq!(desk.items()[12], "output");
     desk.press("T")
@@ -541,7 +541,7 @@ fn a_log_of_exchanges_and_a_stream_are_changed_as_one_request() {
     desk.press("u ^r").sees("take 2 of 2").press("u");
     assert_eq!((desk.items().len(), desk.state.item), (12, 11));
     let mut desk = Desk::of("cut-at-limit.sse");
-    desk.press("x enter").sees("as one request");
+    desk.press("] x enter").sees("as one request");
     assert_eq!(desk.items(), ["assistant", "call get_weather"]);
 }
 
@@ -696,7 +696,7 @@ fn text_with_quotes_stands_in_a_proposal_without_quotes_of_its_own() {
 #[test]
 fn arguments_that_are_not_json_are_said_to_be_so_while_they_are_typed() {
     let mut desk = Desk::of("broken-json.json");
-    desk.press("e")
+    desk.press("] e")
         .sees("the arguments, as text")
         .sees("not JSON: line 1, column 42");
     desk.press("^x")

@@ -43,7 +43,7 @@ fn a_fork_ends_after_the_item_with_the_cursor_also_where_its_turn_is_folded() {
     let mut desk = Desk::of("broken-json.json");
     let recorded = desk.items();
     // In the list of turns it is the turn; among the items, the item.
-    desk.press("1 D enter").sees("take 1 of 1");
+    desk.press("] 1 D enter").sees("take 1 of 1");
     assert_eq!(desk.items(), recorded[..6]);
     desk.press("u 2 g j j j D enter").sees("take 2 of 2");
     assert_eq!(desk.items(), recorded[..4]);
@@ -436,7 +436,7 @@ fn every_kind_of_recording_is_saved_in_its_own_format_and_reads_again() {
     for (name, keys) in stories {
         let mut desk = Desk::of(name);
         let recorded = desk.recorded();
-        let rules = desk.press(keys).rules();
+        let rules = desk.press("g ]").press(keys).rules();
         let taken = desk.items();
         desk.press("w enter").sees(" saved as");
         assert_eq!(desk.recorded(), recorded, "{name}");
@@ -471,7 +471,7 @@ fn what_cannot_be_recorded_is_said_until_it_works_again() {
 #[test]
 fn a_file_that_is_opened_for_one_of_its_takes_shows_the_end_of_it() {
     let mut desk = Desk::of("unknown-tool-recovered.jsonl");
-    desk.press("i ^s enter");
+    desk.press("] i ^s enter");
     let take = desk.state.recovery.takes.current;
     desk.press("u");
     let mut desk = desk.again();

@@ -38,11 +38,7 @@ pub fn arrive(state: &mut State, report: Report) {
                 if session == state.session {
                     layers::sift_checked(state);
                 }
-                begin_at(state, session, Severity::Error);
-                // In a file of one session nothing worse is still to come.
-                if state.checked.len() == 1 {
-                    begin_at(state, session, Severity::Warning);
-                }
+                begin_at_error(state, session);
             }
             recover::begin_awaited(state)
         }
@@ -58,14 +54,8 @@ pub fn arrive(state: &mut State, report: Report) {
                 if document.recording.format.id == "claude-code" && state.sub_agents.is_empty() {
                     state.effects.push(Effect::FindSubAgents);
                 }
-                match is_of_peers(&document) {
-                    // None of several conversations is more in question than the first.
-                    true => begin_at(state, state.session, Severity::Warning),
-                    false => {
-                        for session in 0..state.checked.len() {
-                            begin_at(state, session, Severity::Warning);
-                        }
-                    }
+                for session in 0..state.checked.len() {
+                    begin_at_error(state, session);
                 }
             }
             if let Some(take) = state.recovery.wanted {
@@ -232,14 +222,8 @@ fn is_shown(state: &State, document: &Arc<Document>) -> bool {
     now.is_some_and(|now| Arc::ptr_eq(now, document))
 }
 
-/// Whether a file holds several conversations of which none came of another one.
-fn is_of_peers(document: &Document) -> bool {
-    let sessions = document.recording.sessions.iter();
-    sessions.filter(|session| session.active).count() > 1
-}
-
-/// Puts the cursor on the first finding of a session that is at least as bad, unless a key was pressed already.
-fn begin_at(state: &mut State, session: usize, least: Severity) {
+/// Puts the cursor on the first error of a session, unless a key was pressed already.
+fn begin_at_error(state: &mut State, session: usize) {
     // What goes wrong in a side chain is seen from the conversation that began it.
     let document = state.document.clone();
     let sessions = document
@@ -255,17 +239,23 @@ fn begin_at(state: &mut State, session: usize, least: Severity) {
     let mut findings = checked.findings().iter();
     // A command that failed is what an agent works with.
     let is_routine = |finding: &Finding| finding.rule.id == "tool-error";
-    let first = findings.position(|it| it.severity >= least && !is_routine(it));
+    let first = findings.position(|it| it.severity == Severity::Error && !is_routine(it));
     if let Some(first) = first.filter(|_| !state.has_moved) {
         state.has_moved = true;
         let (is_other, count) = (state.session != session, sessions.len());
         motion::open_session(state, session);
         motion::go_to_finding(state, &checked, first);
+        let finding = &checked.findings()[first];
         if is_other {
-            let severity = checked.findings()[first].severity.word();
             let place = format!("session {} of {count}", session + 1);
             state.say(format!(
-                "{place} has a finding ({severity}); S lists the sessions"
+                "{place} has a finding (error); S lists the sessions"
+            ));
+        } else if state.item > 0 {
+            let (turn, rule) = (state.turn() + 1, finding.rule.id);
+            let message = finding.message();
+            state.say(format!(
+                "opened at the first error, turn {turn}; g goes to the start · {rule}: {message}"
             ));
         }
     }
