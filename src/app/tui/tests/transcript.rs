@@ -2216,3 +2216,26 @@ fn a_folded_call_says_how_many_lines_its_command_has_below() {
         "{shown}"
     );
 }
+
+#[test]
+fn what_is_wrong_in_sub_agents_leaves_the_turn_its_room_in_the_header() {
+    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
+    let line = serde_json::json!({
+        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "user", "content": stray},
+    });
+    let role = "\"role\":\"assistant\"";
+    let model = format!("{role},\"model\":\"a-model-with-a-name-of-many-letters\"");
+    let text = format!("{}\n{line}", task_log()).replace(role, &model);
+    for (width, expected) in [
+        (120, "✓ +1 in sub-agents"),
+        (160, "✓ no findings here · 1 warning in sub-agents"),
+    ] {
+        let shown = screen(&flowing(&text, (width, 20)));
+        let header = shown.lines().next().unwrap_or_default();
+        assert!(
+            header.contains("turn 1/2") && header.contains(expected),
+            "{header}"
+        );
+    }
+}

@@ -35,7 +35,12 @@ const LEAST_LABEL: usize = 6;
 const SESSION: &str = "session ";
 
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
-    let mut right = status(state, theme);
+    draw_with(frame, state, theme, state.size.0 >= SPACIOUS);
+}
+
+/// Draws it; `is_spacious` is whether findings elsewhere have words rather than a number.
+fn draw_with(frame: &mut Frame<'_>, state: &State, theme: &Theme, is_spacious: bool) {
+    let mut right = status(state, theme, is_spacious);
     match state.recovery.takes.current {
         0 if state.size.0 < WIDE || state.recovery.takes.is_read_only() => {}
         0 if state.size.0 < SPACIOUS && state.recovery.takes.count() == 1 => {}
@@ -104,6 +109,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
     }
     let mut parts = shown;
     let turn = parts.iter().position(|part| part.is_turn);
+    if is_spacious && turn.is_some() && needed(&parts) > room {
+        return draw_with(frame, state, theme, false);
+    }
     if let Some(turn) = turn.filter(|_| state.shown.is_some() && needed(&parts) > room) {
         let turn = parts.remove(turn);
         let at = parts.partition_point(|part| part.worth == Worth::Urgent);
@@ -263,7 +271,7 @@ fn banner(state: &State) -> Option<String> {
     })
 }
 
-fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
+fn status(state: &State, theme: &Theme, is_spacious: bool) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     spans.extend(banner(state).map(|banner| Span::styled(banner, theme.error)));
     match state.follow {
@@ -338,7 +346,6 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             true => "in sub-agents",
             false => "elsewhere",
         };
-        let is_spacious = state.size.0 >= SPACIOUS;
         if wrong == 0 && state.stage == Stage::Ready && !is_live {
             let has_notes = found.infos > 0;
             let notes = match has_notes && is_spacious {
@@ -373,6 +380,8 @@ fn status(state: &State, theme: &Theme) -> Vec<Span<'static>> {
             let kinds = kinds.collect::<Vec<_>>().join(",");
             let words = format!(" {}{kinds} {place}", glyphs.dot);
             spans.push(Span::styled(words, theme.dim));
+        } else if elsewhere > 0 && wrong > 0 && state.size.0 >= SPACIOUS {
+            spans.push(Span::styled(format!("  +{elsewhere} {place}"), theme.dim));
         }
     }
     spans
