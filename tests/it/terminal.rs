@@ -103,6 +103,7 @@ fn a_resize_is_followed_and_a_small_terminal_says_so() {
     terminal
         .wait_until(|screen| screen.contains("2 warnings"))
         .unwrap();
+    terminal.send(Key::Char(']'));
     resize_until(&mut terminal, (30, 8), "too small");
     resize_until(&mut terminal, (80, 24), "create_shipment(");
     terminal.send(Key::Char('Q'));

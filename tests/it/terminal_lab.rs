@@ -39,7 +39,7 @@ fn press(terminal: &mut Terminal, keys: &str) {
 
 /// Asks for the bundled script as the model, and so many samples.
 fn begin(terminal: &mut Terminal, samples: &str) {
-    press(terminal, "W");
+    press(terminal, "]W");
     sees(terminal, "7 wordings, 0 models");
     // Nothing can begin without a model: it is asked for.
     terminal.send(Key::Enter);
@@ -158,7 +158,7 @@ fn a_wording_of_the_table_is_injected_and_the_library_says_how_often_it_helped()
     assert!(terminal.wait_exit().unwrap().success());
     let mut terminal = open(&folder, (120, 36), "unknown-tool-recovered.jsonl");
     sees(&mut terminal, "2 warnings");
-    press(&mut terminal, "W");
+    press(&mut terminal, "]W");
     sees(&mut terminal, "8 wordings, 1 model");
     sees(&mut terminal, "own-1");
     press(&mut terminal, "Q");

@@ -166,14 +166,16 @@ fn a_finding_is_one_key_from_the_result_of_its_call_and_the_columns_are_an_optio
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/broken-json.json");
     let path = path.to_str().unwrap();
     let mut terminal = open(&folder, &[path]);
-    sees(&mut terminal, "▌ ▲ monthly_payment(");
+    sees(&mut terminal, "2 warnings");
+    press(&mut terminal, "]", "▌ ▲ monthly_payment(");
     press(&mut terminal, "%", "▌   │ An error occurred");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());
 
     let mut terminal = open(&folder, &["--view", "columns", path]);
     sees(&mut terminal, "┌ Turns ──");
-    sees(&mut terminal, "Item 5  call");
+    sees(&mut terminal, "2 warnings");
+    press(&mut terminal, "]", "Item 5  call");
     press(&mut terminal, "|", "▌ ▲ monthly_payment(");
     terminal.send(Key::Char('Q'));
     assert!(terminal.wait_exit().unwrap().success());

@@ -184,6 +184,8 @@ fn a_saved_take_is_judged_as_on_the_screen_whatever_the_words_of_its_error_are()
     let name = "broken-json.json";
     let folder = desk(name);
     let mut terminal = open(&folder, name);
+    sees(&mut terminal, "2 warnings");
+    terminal.send(Key::Char(']'));
     sees(&mut terminal, "▌ ▲ monthly_payment(");
     terminal.send(Key::Char('i'));
     sees(&mut terminal, "the model reads");
@@ -222,6 +224,8 @@ fn what_was_acknowledged_outlives_a_killed_process() {
     let folder = desk(name);
     let recorded = fs::read(folder.path().join(name)).unwrap();
     let mut terminal = open(&folder, name);
+    sees(&mut terminal, "2 warnings");
+    terminal.send(Key::Char(']'));
     sees(&mut terminal, "▌ ▲ monthly_payment(");
     for take in 1..=3 {
         terminal.send(Key::Char('x'));
