@@ -181,8 +181,8 @@ pub const ACTIONS: &[Action] = &[
     },
     Action {
         id: "close-turn",
-        title: "close the turn",
-        what: "end a turn that a crash left open",
+        title: "end the turn",
+        what: "answer the calls that a crash left open, with the warning that they may have run",
         plan: close_turn::plan,
     },
     Action {

@@ -6,8 +6,8 @@ use retake_core::formats::{lower, new_message};
 use retake_core::session::{Edit, Item, Kind, MessageRole, Patch, Session};
 use retake_core::wire::write::draft_output;
 
-/// Most items that are read of those that leave the history together.
-const READ: u32 = 20;
+/// Most items that are shown of those that leave the history together.
+const READ: u32 = 3;
 
 /// The items that edits touch, and how many more leave the history than are listed.
 pub fn changes_of(session: &Session, edits: &[Edit]) -> (Vec<ProposedChange>, usize) {

@@ -29,9 +29,10 @@ pub struct Comparison {
     /// What marks the lines of each side.
     marks: [&'static str; 2],
     stretches: Vec<Stretch>,
-    /// How many items are the same, and how many stand on one side only or differ.
+    /// How many items are the same, differ, and are on the left or on the right only.
     same: usize,
-    different: usize,
+    changed: usize,
+    alone: [usize; 2],
     top: usize,
     /// The rows for the width that they were made for.
     drawn: RefCell<Option<Drawn>>,
@@ -47,12 +48,20 @@ impl Comparison {
         read: impl Fn(TakeSide, usize) -> ItemText,
     ) -> Self {
         let stretches = align(digests, &read);
-        let (mut same, mut different) = (0, 0);
+        let (mut same, mut changed, mut alone) = (0, 0, [0, 0]);
         for stretch in &stretches {
             match stretch {
                 Stretch::Same { count, .. } => same += count,
-                Stretch::Pair(_) => different += 1,
-                Stretch::Unread(left, right) => different += left.max(right),
+                Stretch::Pair(pair) => match (&pair.left, &pair.right) {
+                    (Some(_), None) => alone[0] += 1,
+                    (None, Some(_)) => alone[1] += 1,
+                    _ => changed += 1,
+                },
+                Stretch::Unread(left, right) => {
+                    changed += left.min(right);
+                    alone[0] += left.saturating_sub(*right);
+                    alone[1] += right.saturating_sub(*left);
+                }
             }
         }
         Self {
@@ -60,7 +69,8 @@ impl Comparison {
             marks: ["-", "+"],
             stretches,
             same,
-            different,
+            changed,
+            alone,
             top: 0,
             drawn: RefCell::new(None),
             height: Cell::new(1),
@@ -202,13 +212,21 @@ impl Comparison {
     /// How much is the same; in two columns also their names.
     fn head(&self, frame: &mut Frame<'_>, area: Rect, is_wide: bool, theme: &Theme) {
         let area = Rect { height: 1, ..area };
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        let (same, different) = (self.same, self.different);
-        let counts = format!(
-            "{same} unchanged item{}, {different} different",
-            plural(same)
-        );
         let is_named = self.marks != ["-", "+"];
+        let [left, right] = match is_named {
+            true => self.marks.map(|mark| format!("only {mark}")),
+            false => ["removed", "added"].map(str::to_owned),
+        };
+        let counts = [
+            (self.changed, "changed".to_owned()),
+            (self.alone[0], left),
+            (self.alone[1], right),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts = counts.map(|(count, word)| format!(", {count} {word}"));
+        let same = self.same;
+        let unchanged = format!("{same} unchanged");
+        let counts = counts.fold(unchanged, |all, words| all + &words);
         if !is_wide {
             let [left, right] = [0, 1].map(|side| {
                 let name = self.names[side].as_plain();
@@ -223,15 +241,19 @@ impl Comparison {
         }
         rule(frame, area, Vec::new(), theme);
         let (left, right) = columns(area);
-        let name = |name: &SafeText, width: u16| {
-            theme.spans(&name.truncated(usize::from(width) / 2), theme.title)
+        let name = |side: usize, width: u16| {
+            let mark = match is_named {
+                true => format!(" {} ", self.marks[side]),
+                false => " ".to_owned(),
+            };
+            let name = self.names[side].truncated(usize::from(width) / 2);
+            let name = theme.spans(&name, theme.title);
+            [Span::styled(mark, theme.dim)].into_iter().chain(name)
         };
-        let mut first = vec![Span::raw(" ")];
-        first.extend(name(&self.names[0], left.width));
+        let mut first: Vec<_> = name(0, left.width).collect();
         first.push(Span::styled(format!("  {counts} "), theme.dim));
         write(frame, left, first, Style::new(), theme);
-        let mut second = vec![Span::raw(" ")];
-        second.extend(name(&self.names[1], right.width));
+        let mut second: Vec<_> = name(1, right.width).collect();
         second.push(Span::raw(" "));
         write(frame, right, second, Style::new(), theme);
     }
@@ -662,7 +684,7 @@ mod tests {
         let shown = screen((100, 8), |frame, area, theme| {
             equal.draw(frame, area, theme)
         });
-        assert!(shown.contains("41 unchanged items"), "{shown}");
+        assert!(shown.contains("41 unchanged"), "{shown}");
     }
 
     #[test]
@@ -678,6 +700,6 @@ mod tests {
         let shown = screen((110, 40), |frame, area, theme| {
             comparison.draw(frame, area, theme)
         });
-        assert!(shown.contains("0 unchanged items"), "{shown}");
+        assert!(shown.contains("0 unchanged"), "{shown}");
     }
 }

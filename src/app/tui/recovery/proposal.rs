@@ -104,7 +104,10 @@ impl Proposal {
             lines.extend(body(change));
         }
         if proposed.more_removed > 0 {
-            let words = format!("- {} more items are removed", proposed.more_removed);
+            let words = match proposed.more_removed {
+                1 => "… 1 more item is removed".to_owned(),
+                more => format!("… {more} more items are removed"),
+            };
             lines.push(Line::default());
             lines.push(Line::new(Tone::Removed, SafeText::from_str(&words)));
         }

@@ -705,3 +705,12 @@ fn the_take_of_an_edited_prompt_has_one_name() {
     desk.sees("take 1: edit of the prompt; u undoes it");
     desk.press("T").sees("edit of the prompt");
 }
+
+#[test]
+fn a_fork_shows_the_first_items_that_leave_and_counts_the_others() {
+    let mut desk = Desk::of("broken-json.json");
+    let more = desk.items().len() - 1 - 3;
+    desk.press("|").go_to(1).press("D");
+    desk.press("G")
+        .sees(&format!("… {more} more items are removed"));
+}

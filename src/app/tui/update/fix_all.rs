@@ -111,15 +111,30 @@ pub(super) fn begin(state: &mut State) {
     opening.as_long_as(is_shown).over(state);
 }
 
-/// How many findings of which rule each action fixes.
+/// Most items that are named of those that an action fixes.
+const NAMED: usize = 8;
+
+/// How many findings of which rule each action fixes, and at which items.
 fn applied_words(fixes: &SafeFixes) -> Vec<String> {
-    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    let mut fixed: BTreeMap<_, Vec<u32>> = BTreeMap::new();
     for applied in &fixes.applied {
-        *counts.entry((applied.rule, applied.action)).or_default() += 1;
+        let items = fixed.entry((applied.rule, applied.action)).or_default();
+        items.push(applied.item);
     }
-    let words = counts.into_iter().map(|((rule, action), count)| {
+    let words = fixed.into_iter().map(|((rule, action), items)| {
         let title = actions::find(action).map_or(action, |action| action.title);
-        format!("{count} {rule}: {title}")
+        let count = items.len();
+        let word = if count == 1 { "item" } else { "items" };
+        let named = items.iter().take(NAMED);
+        let named: Vec<String> = named.map(|item| (item + 1).to_string()).collect();
+        let more = match count.saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(
+            "{count} {rule}: {title} ({word} {}{more})",
+            named.join(", ")
+        )
     });
     words.collect()
 }
