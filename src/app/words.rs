@@ -99,15 +99,31 @@ pub(crate) fn bytes(number: u64) -> String {
 
 /// A path that fits its room, without its middle: files of one folder differ at the end.
 pub(crate) fn shortened(path: &[u8], room: usize, more: &'static str) -> SafeText {
-    let whole = SafeText::single_line_bytes(path, usize::from(u16::MAX));
+    without_middle(path, room, more, |kept| kept * 2 / 3)
+}
+
+/// A label that fits its room, without its middle: what tells it from others is at both ends.
+pub(crate) fn shortened_label(label: &str, room: usize, more: &'static str) -> SafeText {
+    without_middle(label.as_bytes(), room, more, |kept| kept / 2)
+}
+
+/// A text that fits its room; `end` says how many of the cells that are left its end has.
+fn without_middle(
+    text: &[u8],
+    room: usize,
+    more: &'static str,
+    end: fn(usize) -> usize,
+) -> SafeText {
+    let whole = SafeText::single_line_bytes(text, usize::from(u16::MAX));
     if whole.width() <= room {
         return whole;
     }
     let plain = whole.as_plain();
     let kept = room.saturating_sub(more.chars().count());
+    let most = end(kept);
     let mut from = plain.len();
     for (at, _) in plain.char_indices().rev() {
-        if SafeText::from_str(&plain[at..]).width() > kept * 2 / 3 {
+        if SafeText::from_str(&plain[at..]).width() > most {
             break;
         }
         from = at;
@@ -179,5 +195,13 @@ mod tests {
             names,
             ["claude-sonnet-4-5", "gpt-5", "o3", "gemini-2.5-pro"]
         );
+    }
+
+    #[test]
+    fn a_label_loses_its_middle() {
+        let label = "sample 15, epoch 1, includes: incorrect";
+        let short = |room| shortened_label(label, room, "…").as_plain().to_owned();
+        assert_eq!(short(24), "sample 15, e…: incorrect");
+        assert_eq!(short(60), label);
     }
 }

@@ -6,7 +6,7 @@ use crate::tui::state::layout::WIDE;
 use crate::tui::state::{Follow, Stage, State};
 use crate::tui::theme::Theme;
 use crate::usage::UsageSummary;
-use crate::words::{model_name, session_label, shortened};
+use crate::words::{model_name, session_label, shortened, shortened_label};
 use ratatui::Frame;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -209,7 +209,7 @@ fn parts(state: &State, theme: &Theme, label: usize, filter: usize) -> Vec<Heade
     let mut push = |worth, spans| parts.push(HeaderPart::new(worth, spans));
     let sessions = document.recording.sessions.len();
     // What tells a session from the others matters more than the word.
-    let label = SafeText::single_line(&session_label(session), label);
+    let label = shortened_label(&session_label(session), label, theme.glyphs.more);
     let is_named = sessions > 1 && !label.is_empty();
     if sessions > 1 {
         let word = if is_named { "" } else { SESSION };

@@ -14,7 +14,7 @@ use crate::tui::state::tree;
 use crate::tui::state::{Stage, State};
 use crate::tui::theme::Theme;
 use crate::usage::UsageSummary;
-use crate::words::{MAIN_HISTORY, session_label};
+use crate::words::{MAIN_HISTORY, session_label, shortened_label};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -423,11 +423,13 @@ fn finding_row(state: &State, number: usize, listed: Listed, width: u16, theme: 
         Listed::Session => {
             let words = format!("session {}  ", number + 1);
             let mut left = vec![Span::styled(words, theme.title)];
-            let label = SafeText::single_line(&session_label(session), WIDEST);
+            let right = counts(theme, checked.counts());
+            let room = usize::from(width).saturating_sub(cells(&left) + cells(&right) + 1);
+            let label = shortened_label(&session_label(session), room, theme.glyphs.more);
             left.extend(theme.spans(&label, theme.title));
             return Row {
                 left,
-                right: counts(theme, checked.counts()),
+                right,
                 style: Style::new(),
             };
         }
@@ -522,9 +524,8 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         let own = sessions.get(index).is_some();
         let totals = state.all_totals().filter(|_| own);
         let mut usage = totals.and_then(|totals| Some(&**totals.get(&index)?));
-        let (words, mut right, turns) = match sessions.get(index) {
+        let (label, words, mut right, turns) = match sessions.get(index) {
             Some(session) => {
-                left.extend(label_of(session, theme));
                 let words = first_words(session).map(|(_, words)| words);
                 let checked = state.checked.get(index).and_then(Option::as_ref);
                 let mut right = outcomes(session, theme);
@@ -532,27 +533,32 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
                 if !session.active && !is_sub_agent(session) {
                     right.push(Span::styled("  inactive", theme.dim));
                 }
-                (words.unwrap_or_default(), right, session.turns.len())
+                let words = words.unwrap_or_default();
+                (label_of(session, theme), words, right, session.turns.len())
             }
             None => {
                 let Some(file) = state.sub_agents.get(index - sessions.len()) else {
                     continue;
                 };
                 usage = Some(&file.usage);
-                let label = SafeText::single_line(&format!("sub-agent {}", file.id), WIDEST);
-                left.extend(theme.spans(&label, theme.dim));
+                let label = (format!("sub-agent {}", file.id), theme.dim);
                 let found = Counts {
                     errors: file.errors,
                     warnings: file.warnings,
                     ..Counts::default()
                 };
-                (file.prompt.clone(), counts(theme, found), file.usage.turns)
+                let right = counts(theme, found);
+                (label, file.prompt.clone(), right, file.usage.turns)
             }
         };
-        left.push(Span::raw("  "));
         // The same for all rows, whose figures are compared.
         let room = usize::from(inside.width) * FIGURES / 100;
         right.push(Span::styled(figures(turns, usage, room), theme.dim));
+        let (label, style) = label;
+        let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
+        let label = shortened_label(&label, room, theme.glyphs.more);
+        left.extend(theme.spans(&label, style));
+        left.push(Span::raw("  "));
         let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
         left.extend(theme.spans(&SafeText::single_line(&words, room), theme.dim));
         let row = Row {
@@ -588,15 +594,15 @@ fn figures(turns: usize, usage: Option<&SessionUsage>, room: usize) -> String {
 }
 
 /// What tells a session from the others; that which the run would go on from is set apart.
-fn label_of(session: &Session, theme: &Theme) -> Vec<Span<'static>> {
+fn label_of(session: &Session, theme: &Theme) -> (String, Style) {
     let style = if session.active {
         theme.text
     } else {
         theme.dim
     };
     let label = match session_label(session).as_ref() {
-        "" => SafeText::from_static(MAIN_HISTORY),
-        label => SafeText::single_line(label, WIDEST),
+        "" => MAIN_HISTORY.to_owned(),
+        label => label.to_owned(),
     };
-    theme.spans(&label, style)
+    (label, style)
 }
