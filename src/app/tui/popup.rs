@@ -34,6 +34,9 @@ impl Popup<'_> {
     /// The keys that fit, what matters most first.
     fn keys(&self, room: usize, theme: &Theme) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
+        if !theme.shows_keys {
+            return spans;
+        }
         let rows = keymap::footer(self.context).into_iter();
         let useful = rows.filter(|row| !self.without.contains(&row.command));
         let hints = useful.map(|row| (row.first_key(), row.footer.1)).collect();

@@ -201,7 +201,16 @@ impl<S: 'static> Layers<S> {
     }
 
     pub fn view(&self, frame: &mut Frame<'_>, areas: Areas, screen: &S, theme: &Theme) {
-        for layer in &self.0 {
+        let below = Theme {
+            shows_keys: false,
+            ..*theme
+        };
+        for (number, layer) in self.0.iter().enumerate() {
+            // Keys do what they do on the topmost one.
+            let theme = match number + 1 == self.0.len() {
+                true => theme,
+                false => &below,
+            };
             let area = match layer.placement() {
                 Placement::Screen => areas.screen,
                 Placement::Body => areas.body,

@@ -92,6 +92,8 @@ pub enum Follow {
 pub enum Queued {
     /// Shows the turn of this number.
     Turn(usize),
+    /// Shows the item of this number.
+    Item(usize),
     Search(Direction),
     /// Goes to the next finding that is at least as bad.
     Finding(Direction, Severity),

@@ -276,6 +276,8 @@ pub struct ThemeOptions {
 /// Styles by meaning, and the glyphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
+    /// Whether frames say which keys work.
+    pub shows_keys: bool,
     pub variant: Variant,
     /// The characters to draw with.
     pub glyphs: Glyphs,
@@ -424,6 +426,7 @@ impl Theme {
         let cyan = color(Color::LightCyan, Color::Blue, Color::Cyan);
         let blue = color(Color::LightBlue, Color::Blue, Color::Cyan);
         Self {
+            shows_keys: true,
             variant,
             glyphs,
             text: plain,

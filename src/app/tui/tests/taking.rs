@@ -714,3 +714,11 @@ fn a_fork_shows_the_first_items_that_leave_and_counts_the_others() {
     desk.press("G")
         .sees(&format!("… {more} more items are removed"));
 }
+
+#[test]
+fn a_question_over_the_tree_of_takes_leaves_its_own_keys_alone_on_the_screen() {
+    let mut desk = two_takes();
+    desk.press("T").sees("d compare");
+    desk.press("x").sees("y yes").misses("d compare");
+    desk.press("n").sees("d compare");
+}

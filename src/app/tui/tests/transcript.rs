@@ -1632,8 +1632,13 @@ fn a_turn_that_is_not_read_yet_is_shown_as_soon_as_it_is() {
     let mut state = State::new("log.jsonl".to_owned(), (100, 30));
     press(&mut state, ": 3 enter");
     assert!(screen(&state).contains("turn 3 is shown once the file is read"));
-    update(&mut state, Message::Report(Report::Whole(document)));
+    update(&mut state, Message::Report(Report::Whole(document.clone())));
     assert_eq!(state.turn(), 2);
+    let mut state = State::new("log.jsonl".to_owned(), (100, 30));
+    press(&mut state, ": # 5 enter");
+    assert!(screen(&state).contains("item 5 is shown once the file is read"));
+    update(&mut state, Message::Report(Report::Whole(document)));
+    assert_eq!(state.item, 4);
 }
 
 #[test]

@@ -318,6 +318,7 @@ fn whole(state: &mut State, document: Arc<Document>) {
     }
     match state.queued.take() {
         Some(Queued::Turn(number)) => motion::go_to_turn(state, number),
+        Some(Queued::Item(number)) => motion::go_to_item(state, number),
         Some(Queued::Search(direction)) => layers::next_hit(state, direction),
         // The rules have not seen it yet.
         finding @ Some(Queued::Finding(..)) => state.queued = finding,

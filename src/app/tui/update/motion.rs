@@ -255,7 +255,10 @@ pub(super) fn go_to_turn(state: &mut State, number: usize) {
 pub(super) fn go_to_item(state: &mut State, number: usize) {
     let count = state.session().map_or(0, |session| session.items.len());
     match number.checked_sub(1).filter(|item| *item < count) {
-        _ if !state.is_whole() => state.say("items have numbers once the file is read"),
+        _ if !state.is_whole() => {
+            state.queued = Some(Queued::Item(number));
+            state.say(format!("item {number} is shown once the file is read"));
+        }
         Some(item) => {
             go_to_numbered(state, item);
             show_item(state, item);
@@ -371,10 +374,10 @@ fn finding(state: &mut State, direction: Direction, least: Severity) {
         let is_stop = session.is_none_or(|session| checked.is_stop(session, finding, least));
         is_stop && !is_hidden(state, item_of(finding))
     };
+    let step = |is_forward| checked.step(from, is_forward, is_wanted);
     let is_forward = direction.is_forward();
     match step(is_forward) {
         Some(number) => go_to_finding(state, &checked, number),
-    let step = |is_forward| checked.step(from, is_forward, is_wanted);
         None => {
             let has_others = step(!is_forward).is_some();
             finding_elsewhere(state, direction, least, has_others);
@@ -386,11 +389,11 @@ fn finding(state: &mut State, direction: Direction, least: Severity) {
 fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, has_others: bool) {
     let bad = |session: &usize| {
         let checked = state.checked.get(*session)?.clone()?;
+        let sessions = &state.document.as_ref()?.recording.sessions;
+        let session_of = sessions.get(*session)?;
         let mut findings = checked.findings().iter();
         let is_bad = |finding: &Finding| checked.is_stop(session_of, finding, least);
         let number = if direction.is_forward() {
-        let sessions = &state.document.as_ref()?.recording.sessions;
-        let session_of = sessions.get(*session)?;
             findings.position(is_bad)
         } else {
             findings.rposition(is_bad)
