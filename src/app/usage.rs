@@ -64,6 +64,9 @@ pub(crate) struct ReportStyle {
     pub(crate) order: Option<UsageOrder>,
 }
 
+/// The heading of what the tools of sub-agents took.
+const IN_SUB_AGENTS: &str = "in sub-agents";
+
 /// Cells of the widest report.
 const WIDE: usize = 100;
 /// Cells of the names of tools in wide and in narrow reports.
@@ -253,7 +256,7 @@ impl Report {
     }
 
     fn share(&self, part: u64, all: u64) -> String {
-        let percent = part.saturating_mul(100) / all.max(1);
+        let percent = percent(part, all);
         let longest = if self.style.width < WIDE {
             SHORT_BAR
         } else {
@@ -431,7 +434,7 @@ impl Report {
             sum.add(tool);
         }
         let tools: Vec<ToolUsage> = tools.into_values().collect();
-        self.tools("in sub-agents", &tools);
+        self.tools(IN_SUB_AGENTS, &tools);
     }
 
     fn tools(&mut self, title: &str, tools: &[ToolUsage]) {
@@ -443,10 +446,13 @@ impl Report {
         let has_times = tools
             .iter()
             .any(|tool| tool.took.is_some_and(|took| took > 0));
+        // Those of sub-agents are shares of what all sub-agents took.
         let share = match (has_times, self.style.width < WIDE) {
             (true, true) => "% of time",
+            (true, false) if title == IN_SUB_AGENTS => "% of their tool time",
             (true, false) => "% of tool time",
             (false, true) => "% of size",
+            (false, false) if title == IN_SUB_AGENTS => "% of their result size",
             (false, false) => "% of result size",
         };
         let part = |tool: &ToolUsage| match has_times {
@@ -627,6 +633,14 @@ impl Report {
     }
 }
 
+/// A part in percent, rounded, so that parts add up as well as whole numbers can.
+fn percent(part: u64, all: u64) -> String {
+    match (part.saturating_mul(100).saturating_add(all / 2)) / all.max(1) {
+        0 if part > 0 => "<1".to_owned(),
+        percent => percent.to_string(),
+    }
+}
+
 /// A duration; empty where the recording has none.
 fn measured(took: Option<u64>) -> String {
     match took {
@@ -712,5 +726,13 @@ mod tests {
             last(60_000).as_deref(),
             Some("tools: 1m56s of work in 1m00s of clock time (up to 4 at once)")
         );
+    }
+
+    #[test]
+    fn shares_are_rounded_and_small_ones_are_not_nothing() {
+        let parts = [67_000, 28_900, 4_400, 400, 0];
+        let all = parts.iter().sum();
+        let shares = parts.map(|part| percent(part, all));
+        assert_eq!(shares, ["67", "29", "4", "<1", "0"]);
     }
 }
