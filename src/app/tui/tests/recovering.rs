@@ -92,6 +92,7 @@ fn all_safe_fixes_are_shown_first_and_become_one_take() {
         .press("Y");
     desk.sees("fix all: 3 safe fixes")
         .sees("2 orphan-call: ")
+        .sees("(items 2, 4)")
         .sees("1 orphan-output: ")
         .sees("malformed-arguments stays: ")
         .sees("u undoes");

@@ -424,6 +424,9 @@ fn what_was_fixed_shows_what_the_agent_sent_and_what_the_provider_got() {
         };
         assert!(shown.lines().any(is_beside), "{shown}");
         // Neither is the older one: each side has a mark of its own.
+        for name in ["a the agent sees", "p the provider sees"] {
+            assert!(shown.contains(name), "{shown}");
+        }
         assert!(shown.contains("a   content: as the agent"), "{shown}");
         assert!(shown.contains("p   content: as the provider"), "{shown}");
     }
