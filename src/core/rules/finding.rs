@@ -381,11 +381,8 @@ impl Finding {
             message.push_str("; it is before a compaction, so the agent does not send it any more");
         }
         match self.get(ANSWER) {
-            Some(output) => message.push_str(&format!("; answered by item {output}")),
-            None if self.is_settled => {
-                message.push_str("; ");
-                message.push_str(settled);
-            }
+            Some(output) => message.push_str(&format!(" (answered by item {output})")),
+            None if self.is_settled => message.push_str(&format!(" ({settled})")),
             None => {}
         }
         message

@@ -168,7 +168,7 @@ mod tests {
         };
         let refused = answered("The arguments of \"book\" break its schema: /seats");
         assert_eq!(refused.severity, Severity::Warning);
-        assert!(refused.message().ends_with("; answered by item 2"));
+        assert!(refused.message().ends_with(" (answered by item 2)"));
         assert_eq!(answered("booked").severity, Severity::Error);
     }
 

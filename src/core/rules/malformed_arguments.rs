@@ -368,7 +368,7 @@ mod tests {
         };
         let (severity, message) = judged(answered("gpt-4.1", "{,}", error));
         assert_eq!(severity, Severity::Warning);
-        assert!(message.ends_with("; answered by item 2"), "{message}");
+        assert!(message.ends_with(" (answered by item 2)"), "{message}");
         let (severity, _) = judged(answered("qwen3-coder-plus", "[]", error));
         assert_eq!(severity, Severity::Warning);
         let (severity, message) = judged(answered("qwen3-coder-plus", "{,}", error));

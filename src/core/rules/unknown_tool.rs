@@ -208,7 +208,7 @@ mod tests {
         let finding = story.finding(&RULE);
         assert_eq!(
             finding.message(),
-            "serch_flights is not offered; nearest: search_flights (typo); answered by item 5"
+            "serch_flights is not offered; nearest: search_flights (typo) (answered by item 5)"
         );
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(finding.offers[0].action, "take-suggestion");

@@ -486,7 +486,7 @@ fn a_take_of_arguments_that_were_no_json_names_no_member_that_nobody_changed() {
     let json = serde_json::json!({"type": "function_call", "call_id": "a", "name": "find", "arguments": "{\"to\": \"1\", \"seats\": 2}"});
     desk.state.give_to_layers(Input::Edited(&json.to_string()));
     desk.press("^s enter T");
-    desk.sees("edit of find.arguments")
+    desk.sees("edited arguments of find")
         .misses("find.to")
         .misses("seats, ");
 }

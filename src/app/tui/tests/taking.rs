@@ -702,8 +702,8 @@ fn the_take_of_an_edited_prompt_has_one_name() {
         .press("e")
         .press("`Please. `")
         .press("^s enter");
-    desk.sees("take 1: edit of the prompt; u undoes it");
-    desk.press("T").sees("edit of the prompt");
+    desk.sees("take 1: edited the prompt; u undoes it");
+    desk.press("T").sees("edited the prompt");
 }
 
 #[test]

@@ -395,7 +395,7 @@ impl EditedItem {
         names.filter(is_shown).collect()
     }
 
-    /// What is edited where its JSON becomes this: `edit of get_weather.city`.
+    /// What is edited where its JSON becomes this: `edited city of get_weather`.
     pub(super) fn label(&self, json: &str, names: Vec<String>) -> String {
         let edited = Self {
             edited: names,
@@ -406,9 +406,9 @@ impl EditedItem {
             (Kind::System, "text") => "the system prompt".to_owned(),
             (Kind::Assistant, "text") => "the reply".to_owned(),
             (_, "") => self.name.clone(),
-            (_, names) => format!("{}.{names}", self.name),
+            (_, names) => format!("{names} of {}", self.name),
         };
-        format!("edit of {what}")
+        format!("edited {what}")
     }
 
     /// Where the arguments break the schema in the item as it is now.
