@@ -260,8 +260,8 @@ mod tests {
     fn what_answers_a_call_says_how_bad_it_is() {
         let injected = "There is no tool named \"paint\". The nearest on offer: print.";
         for (output, told) in [
-            ("Error: no", "answered by item 2"),
-            (injected, "answered by item 2"),
+            ("Error: no", "(answered by item 2)"),
+            (injected, "(answered by item 2)"),
             ("done", super::RAN),
         ] {
             let finding = called("paint", output, &["print"]).finding(&RULE);
