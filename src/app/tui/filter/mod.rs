@@ -169,6 +169,8 @@ pub enum Values {
     /// The same of rules, all of which are known.
     Rules,
     Kinds,
+    /// Names that are all known.
+    OneOf(&'static [&'static str]),
     /// A time such as `7d`, or a date: that old at most.
     Age,
     /// The same: older.
@@ -335,6 +337,8 @@ pub enum FilterError {
     /// No kind has this name.
     #[error("unknown kind `{0}`; kinds: {all}", all = kinds())]
     UnknownKind(String),
+    #[error("unknown {0} `{1}`; it is one of: {all}", all = .2.join(" "))]
+    UnknownValue(&'static str, String, &'static [&'static str]),
     /// A `!` or `~` or `kind:` with nothing after it.
     #[error("`{0}` needs a value")]
     Incomplete(String),
@@ -363,6 +367,7 @@ impl FilterError {
     fn is_half_typed(&self) -> bool {
         match self {
             Self::UnknownKind(word) => Kind::ALL.iter().any(|kind| kind.word().starts_with(word)),
+            Self::UnknownValue(_, word, all) => all.iter().any(|one| one.starts_with(word)),
             Self::UnknownField(..) | Self::UnknownRule(_) | Self::TooManyWords => false,
             Self::Text(NeedleError::Expression(_)) => false,
             Self::Incomplete(_) | Self::NoAge(..) | Self::NoNumber(_) => true,
@@ -563,6 +568,13 @@ impl Test {
             Values::PartNames => Self::Name(field, Pattern::of_parts(value)),
             Values::Rules => Self::Name(field, rules_named(value)?),
             Values::Kinds => Self::Name(field, kinds_named(value)?),
+            Values::OneOf(all) => {
+                let pattern = Pattern::new(value);
+                if !all.iter().any(|one| pattern.matches(one)) {
+                    return Err(FilterError::UnknownValue(field, value.to_owned(), all));
+                }
+                Self::Name(field, pattern)
+            }
             Values::Age => Self::Number(field, f64::NEG_INFINITY, age_of(key, value)?),
             Values::LeastAge => Self::Number(field, age_of(key, value)?.next_up(), f64::INFINITY),
             Values::Number => {

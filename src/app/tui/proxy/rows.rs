@@ -236,6 +236,29 @@ fn bounded(seen: Arc<ExchangeSummary>) -> Arc<ExchangeSummary> {
     Arc::new(seen)
 }
 
+/// The states in the words of the list, and those of `proxy --headless`.
+const STATES: &[&str] = &[
+    "asking",
+    "waiting",
+    "streaming",
+    "replying",
+    "held",
+    "retrying",
+    "client-gone",
+    "passed",
+    "error",
+    "released",
+    "fixed",
+    "fixed-again",
+    "mended",
+    "refused",
+    "cut",
+    "no-reply",
+    "truncated",
+    "client-left",
+    "interrupted",
+];
+
 /// Exchanges are filtered by their columns and their findings.
 impl Filtered for ExchangeSummary {
     const TERMS: &'static [FilterTerm] = &[
@@ -256,8 +279,10 @@ impl Filtered for ExchangeSummary {
         FilterTerm::field("status:4*", Values::Names, "was answered with this status"),
         FilterTerm::field(
             "state:streaming",
-            Values::Names,
-            "is in this state: asking, streaming, passed, error, released, fixed (also again), cut",
+            Values::OneOf(STATES),
+            "is in this state: asking, waiting, streaming, replying, held, retrying, client-gone, passed, error, \
+            released, fixed or mended (also again), fixed-again, refused, cut, no-reply, truncated, client-left, \
+            interrupted",
         ),
     ];
 
@@ -277,6 +302,12 @@ impl Filtered for ExchangeSummary {
         match field {
             "rule" => found.any(|found| fits(found.rule)),
             "tool" => found.filter_map(|found| found.tool.as_deref()).any(fits),
+            "state" => {
+                let state = column_of(self, "state");
+                let is_fixed = state == "fixed";
+                let whole = words::phase(self, 0).replace(' ', "-");
+                fits(&state) || fits(&whole) || is_fixed && fits("mended")
+            }
             column => fits(&column_of(self, column)),
         }
     }

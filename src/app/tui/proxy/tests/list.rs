@@ -187,6 +187,7 @@ fn findings_texts_and_filters_lead_to_exchanges() {
         ("client:anthropic*", &[5]),
         ("status:404", &[7]),
         ("state:fixed", &[2]),
+        ("state:mended", &[2]),
         ("!finding !open", &[1, 3, 6, 7]),
         ("~anthrpc", &[5]),
         ("\"not intercepted\"", &[7]),
@@ -194,6 +195,13 @@ fn findings_texts_and_filters_lead_to_exchanges() {
     ] {
         assert_eq!(shown(&mut board, filter), expected, "{filter}");
     }
+    press(&mut board, "f `state:fixd` enter");
+    let said = screen(&board, (140, 14));
+    assert!(
+        said.contains("unknown state `fixd`; it is one of: asking"),
+        "{said}"
+    );
+    press(&mut board, "esc");
     press(&mut board, "f `model:` enter");
     assert!(screen(&board, (100, 14)).contains("`model:` needs a value"));
     press(&mut board, "esc f ^u `nowhere` enter");
