@@ -3,6 +3,7 @@
 mod scripts;
 
 use super::files::{InputError, read_text};
+use super::model::ApiKey;
 use super::replace::folder_of;
 use super::trust::AgentContent;
 use super::wordings::Wordings;
@@ -34,6 +35,12 @@ pub enum AgentError {
     Unreadable { path: PathBuf, error: InputError },
     #[error("{}", errors.in_file(&path.to_string_lossy()))]
     Invalid { path: PathBuf, errors: ConfigErrors },
+}
+
+/// What an agent may do, as it is now: a key that is not set is not sent.
+pub fn in_words(power: Power) -> String {
+    let is_set = |name: &str| ApiKey::from_env(name).is_some();
+    power.marking_unset(is_set).to_string()
 }
 
 impl AgentFile {
@@ -87,9 +94,9 @@ impl AgentFile {
     /// What the operator has to confirm before it runs, a sentence each; they hold text of the file. None where
     /// nothing has to be.
     pub fn powers(&self) -> Vec<String> {
-        let powers = self.agent.powers();
-        let powers = powers.iter().filter(|power| power.needs_confirmation());
-        let mut powers: Vec<String> = powers.map(Power::to_string).collect();
+        let powers = self.agent.powers().into_iter();
+        let powers = powers.filter(Power::needs_confirmation);
+        let mut powers: Vec<String> = powers.map(in_words).collect();
         if !powers.is_empty() && !self.scripts.is_empty() {
             let scripts = self.scripts.join(", ");
             powers.push(format!("as these scripts are now: {scripts}"));

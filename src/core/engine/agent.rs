@@ -338,6 +338,17 @@ impl Power {
     }
 }
 
+impl Power {
+    /// The same with a word at each variable that is not set, and whose value is not sent therefore.
+    pub fn marking_unset(mut self, is_set: impl Fn(&str) -> bool) -> Self {
+        if let Self::Model { variables, .. } | Self::Connects { variables, .. } = &mut self {
+            let unset = variables.iter_mut().filter(|name| !is_set(name));
+            unset.for_each(|name| name.push_str(" (not set)"));
+        }
+        self
+    }
+}
+
 impl fmt::Display for Power {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

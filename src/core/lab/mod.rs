@@ -37,6 +37,6 @@ pub use outcome::{FailedCall, JudgedReply, classify};
 pub use report::{Measured, Overall, WordingRow, highest, overall, standings};
 pub use results::{Results, TrialResults, baseline_name, left_out, place};
 pub use sequential::{Race, leader_of, race_of};
-pub use spec::{Added, Assertion, Named, SPEC_TABLES, Spec, Wanted, Which};
+pub use spec::{Added, Assertion, Named, SPEC_TABLES, Spec, Wanted, Which, is_script};
 pub use verdict::{AssertionFault, Claim, JudgedClaim, Verdict, judge, together};
 pub use winner::{NoTest, Winner, regression, winner};

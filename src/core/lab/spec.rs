@@ -333,6 +333,16 @@ fn model_of_agent(
     );
     match agent {
         Ok(agent) => Some(moved(agent.model, path)),
+        Err(_) if is_script(&text) => {
+            checker.push(
+                at,
+                format!(
+                    "`agent`: {path} is a script of a model, not an agent file: `script = \"{path}\"` and a `dialect` \
+                     use it"
+                ),
+            );
+            None
+        }
         Err(errors) => {
             for error in errors.errors {
                 checker.push(at, format!("`agent`: {path}: {error}"));
@@ -340,6 +350,12 @@ fn model_of_agent(
             None
         }
     }
+}
+
+/// Whether a text is a script of a model: it has rules, and no model of an agent.
+pub fn is_script(text: &str) -> bool {
+    let has = |table: &str| text.lines().any(|line| line.trim().starts_with(table));
+    has("[[rule]]") && !has("[model]")
 }
 
 /// A model of an agent file, as seen from the spec.

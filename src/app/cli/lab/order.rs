@@ -9,7 +9,7 @@ use retake_core::engine::agent::{AgentModel, Beside, ModelEndpoint};
 use retake_core::lab::{Named, Spec, Stop, USUAL_ERROR_RATE, Wanted, Which};
 use retake_core::script::Script;
 use retake_core::session::Dialect;
-use retake_live::agents::{AgentFile, read_named};
+use retake_live::agents::{AgentFile, in_words, read_named};
 use retake_live::trust::AgentContent;
 use retake_live::wordings::Wordings;
 use retake_live::{ReadOptions, read_path};
@@ -114,7 +114,7 @@ fn missing_recording(path: &Path, text: &str, spec: &Spec, folder: &Path) -> Opt
 /// What a spec sends where; nothing where all its models are scripts.
 fn powers(spec: &Spec, folder: &Path) -> Vec<String> {
     let each = spec.models.iter().filter_map(AgentModel::power);
-    let mut powers: Vec<String> = each.map(|power| power.to_string()).collect();
+    let mut powers: Vec<String> = each.map(in_words).collect();
     if powers.is_empty() {
         return powers;
     }

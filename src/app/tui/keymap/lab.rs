@@ -33,7 +33,7 @@ pub const LAB: &[Binding] = &[
         .in_footer(55, "stop").alias(&["kill", "abort"]).destructive(),
     row("s", C::Sort, TABLE, Group::Lab, "sort: best first, or in the order of the form").in_footer(50, "sort"),
     row("y o", C::Winner, TABLE, Group::Lab, "export the wording under the cursor: policy, recipe, regression test")
-        .in_footer(85, "export").alias(&["winner", "policy", "recipe"]),
+        .in_footer(85, "export row").alias(&["winner", "policy", "recipe"]),
     row("i", C::Recover("inject-error"), RESULTS, Group::Lab, "inject the wording under the cursor at the call")
         .in_footer(80, "inject").alias(&["inject", "inject error"]),
     row("tab", C::Trial(Forward), RESULTS, Group::Lab, "the next model").in_footer(60, "model"),

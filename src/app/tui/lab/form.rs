@@ -5,7 +5,7 @@ use crate::tui::list::ListCursor;
 use retake_core::engine::agent::{Agent, AgentModel, Beside, ModelEndpoint, Power};
 use retake_core::lab::{
     Added, MOST_CONCURRENCY, Named, Origin, Spec, Stop, USUAL_ERROR_RATE, Wanted, Which,
-    WordingVariant, is_reserved,
+    WordingVariant, is_reserved, is_script,
 };
 use retake_core::session::Dialect;
 use retake_live::agents::AgentFile;
@@ -361,7 +361,7 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Na
     if !path.exists() && names_file(written) {
         return Err(format!("{written}: no such file or folder"));
     }
-    if written.ends_with(SCRIPT) {
+    if written.ends_with(SCRIPT) || written.ends_with(".toml") && holds_script(path) {
         let is_small = path
             .metadata()
             .is_ok_and(|about| about.is_file() && about.len() <= LONGEST);
@@ -391,6 +391,13 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Na
     parsed("name", written, dialect, &mut |_| {
         Err("no such file".to_owned())
     })
+}
+
+/// Whether a file is a script, whatever it is called.
+fn holds_script(path: &Path) -> bool {
+    let is_small = path.metadata().is_ok_and(|about| about.len() <= LONGEST);
+    let text = is_small.then(|| fs::read_to_string(path).ok()).flatten();
+    text.is_some_and(|text| is_script(&text))
 }
 
 /// Whether a text can only be a path: some models have a `/` in their names, but none is in a folder that is
@@ -438,8 +445,15 @@ fn summary(agent: &Agent) -> String {
             agent.model.name
         );
     }
-    let asks = agent.model.power();
+    let mut asks = agent.model.power();
+    if let Some(Power::Model { variables, .. }) = &mut asks {
+        variables.retain(|name| !is_unset(name));
+    }
     asks.as_ref().map_or_else(String::new, Power::to_string)
+}
+
+fn is_unset(name: &str) -> bool {
+    std::env::var_os(name).is_none_or(|value| value.is_empty())
 }
 
 /// Which variables are not set whose values asking it sends along.
@@ -447,8 +461,7 @@ fn unset(agent: &Agent) -> Option<String> {
     let Some(Power::Model { variables, .. }) = agent.model.power() else {
         return None;
     };
-    let is_unset = |name: &&String| std::env::var_os(name).is_none_or(|value| value.is_empty());
-    let unset = variables.iter().filter(is_unset);
+    let unset = variables.iter().filter(|name| is_unset(name));
     let unset: Vec<String> = unset.map(|name| format!("${name}")).collect();
     let verb = if unset.len() == 1 { "is" } else { "are" };
     (!unset.is_empty()).then(|| format!("{} {verb} not set", unset.join(", ")))

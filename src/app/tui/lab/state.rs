@@ -121,7 +121,7 @@ impl Lab {
                     self.notice = Some(match (end, why) {
                         (TrialEnd::ModelFailed, Some(why)) => format!("{words}: {why}"),
                         (TrialEnd::ModelFailed, None) => words,
-                        _ => format!("{words}: y exports the wording"),
+                        _ => format!("{words}: y exports the wording under the cursor"),
                     });
                 }
             }

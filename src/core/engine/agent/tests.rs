@@ -72,6 +72,12 @@ fn what_an_agent_may_do_is_told_in_plain_lines() {
     let lines = agent.powers().into_iter();
     let lines = lines.map(|power| power.to_string()).collect::<Vec<_>>();
     insta::assert_snapshot!(lines.join("\n"));
+    let asks = agent.model.power().unwrap();
+    let asks = asks.marking_unset(|name| name == "TRAVEL_KEY").to_string();
+    assert!(
+        asks.ends_with("$TRAVEL_KEY, $TRAVEL_TOKEN (not set)"),
+        "{asks}"
+    );
     assert!(agent.needs_confirmation());
 }
 

@@ -16,6 +16,7 @@ fn file(name: &str) -> Result<String, String> {
     match name {
         "agents/desk.toml" => Ok(AGENT.to_owned()),
         name if name.ends_with(".script.toml") => Ok("a script".to_owned()),
+        "model.toml" => Ok("[[rule]]\ntext = \"Done.\"\n".to_owned()),
         _ => Err("no such file".to_owned()),
     }
 }
@@ -160,6 +161,16 @@ fn every_fault_has_its_line_and_what_to_do() {
             insta::assert_snapshot!(told(&text));
         });
     }
+}
+
+#[test]
+fn a_script_in_place_of_an_agent_file_is_named_as_one() {
+    let (from, _) = LEAST.split_once("dialect").unwrap();
+    assert_eq!(
+        told(&format!("{from}agent = \"model.toml\"\n")),
+        "line 5: `agent`: model.toml is a script of a model, not an agent file: `script = \"model.toml\"` and a \
+         `dialect` use it"
+    );
 }
 
 #[test]

@@ -59,7 +59,8 @@ fn an_experiment_pauses_goes_on_takes_more_and_stops_after_a_question() {
     assert_eq!(told(press(&mut lab, "n X y")), Some(LabCommand::Stop));
     lab.hear(halfway(LabPhase::Ended(TrialEnd::Stopped)));
     assert!(
-        screen(&lab, (100, 30)).contains("stopped before the last sample: y exports the wording")
+        screen(&lab, (100, 30))
+            .contains("stopped before the last sample: y exports the wording under the cursor")
     );
     assert_eq!(told(press(&mut lab, "p")), None);
     assert!(screen(&lab, (100, 30)).contains("the experiment has ended: + takes more samples"));

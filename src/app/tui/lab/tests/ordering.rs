@@ -198,7 +198,19 @@ fn a_key_that_is_not_set_is_missed_before_anything_begins() {
     let dialect = lab.subject().dialect;
     let written = file.to_string_lossy().into_owned();
     lab.learn_models(read_models(&written, dialect, &Wordings::default()));
-    assert!(screen(&lab, (100, 30)).contains("$RETAKE_TEST_NO_SUCH_KEY is not set"));
+    let shown = screen(&lab, (100, 30));
+    assert!(shown.contains("$RETAKE_TEST_NO_SUCH_KEY is not set"));
+    assert!(!shown.contains("sending along"), "{shown}");
+}
+
+#[test]
+fn a_script_is_a_model_whatever_its_file_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.toml");
+    std::fs::write(&file, "[[rule]]\ntext = \"Done.\"\n").unwrap();
+    let written = file.to_string_lossy().into_owned();
+    let read = read_models(&written, lab().subject().dialect, &Wordings::default());
+    assert!(read.unwrap()[0].model.is_scripted());
 }
 
 #[test]
