@@ -61,6 +61,12 @@ impl<'a> From<&'a Value> for ExchangeBody<'a> {
     }
 }
 
+impl From<String> for ExchangeBody<'_> {
+    fn from(text: String) -> Self {
+        Self::Parsed(Cow::Owned(Value::String(text)))
+    }
+}
+
 impl ExchangeBody<'_> {
     fn unpacked(&self) -> Result<String, String> {
         match self {

@@ -10,7 +10,7 @@ use crate::json::{Cursor, JsonError, JsonErrorKind, complete, skip_value, skip_w
 use crate::session::{CallId, Flags, Kind, ProblemKind, RequestBase, SourceResult};
 use crate::wire::chat::Chat;
 use crate::wire::write::quoted;
-use crate::wire::{Codec, Element, Part, Role};
+use crate::wire::{Codec, Element, Part, Role, ToolCall};
 use serde_json::{Value, json};
 
 /// Where a JSON value is in its file.
@@ -483,25 +483,57 @@ impl Message {
         }
     }
 
-    /// The messages of OpenAI's Chat that say the same.
-    fn in_chat(self) -> Vec<String> {
+    /// What is said to the model and by it, as OpenAI's Chat takes it.
+    fn in_chat(self) -> Vec<ChatElement> {
         let mut thought = String::new();
-        let mut messages = Vec::new();
+        let mut elements = Vec::new();
         for piece in self.pieces {
             match piece {
                 MessagePiece::Thought(text) => thought = text,
-                MessagePiece::Said(role, parts) => {
-                    let mut written = Chat.write_element(&Element::new(role, parts));
-                    if let (Some(first), false) = (written.first_mut(), thought.is_empty()) {
-                        let members = first.trim_start_matches('{');
-                        *first = format!(r#"{{"reasoning_content":{},{members}"#, quoted(&thought));
-                        thought.clear();
-                    }
-                    messages.extend(written);
-                }
+                MessagePiece::Said(role, parts) => elements.push(ChatElement {
+                    thought: std::mem::take(&mut thought),
+                    element: Element::new(role, parts),
+                }),
             }
         }
-        messages
+        elements
+    }
+}
+
+/// An element of a chat, with what the model thought before it.
+#[derive(Debug)]
+pub(super) struct ChatElement {
+    thought: String,
+    pub(super) element: Element,
+}
+
+impl ChatElement {
+    pub(super) fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self {
+            thought: String::new(),
+            element: Element::new(role, parts),
+        }
+    }
+
+    /// The JSON of its messages: one for each result of a tool.
+    pub(super) fn messages(&self) -> Vec<String> {
+        let mut written = Chat.write_element(&self.element);
+        if let (Some(first), false) = (written.first_mut(), self.thought.is_empty()) {
+            let members = first.trim_start_matches('{');
+            *first = format!(
+                r#"{{"reasoning_content":{},{members}"#,
+                quoted(&self.thought)
+            );
+        }
+        written
+    }
+
+    pub(super) fn calls(&mut self) -> impl Iterator<Item = &mut ToolCall> {
+        let parts = self.element.parts.iter_mut();
+        parts.filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            _ => None,
+        })
     }
 }
 
@@ -682,47 +714,43 @@ impl Exchanges {
             true => ("/v1/responses", "input"),
             false => ("/v1/chat/completions", "messages"),
         };
-        let input = match is_responses {
-            true => call.input.clone(),
-            false => Value::Array(chat_messages(&call.input, "user")),
+        let list = match is_responses {
+            true => call.input.to_string(),
+            false => {
+                let elements = chat_elements(&call.input, Role::User);
+                let messages = elements.iter().flat_map(ChatElement::messages);
+                format!("[{}]", messages.collect::<Vec<_>>().join(","))
+            }
+        };
+        let is_body = |body: &Value| {
+            ["choices", "error"]
+                .iter()
+                .any(|key| body.get(key).is_some())
         };
         let response = match &call.output {
-            Value::Object(_) if is_responses => call.output.clone(),
-            body if ["choices", "error"]
-                .iter()
-                .any(|key| body.get(key).is_some()) =>
-            {
-                body.clone()
-            }
-            Value::Null => Value::Null,
-            output => chat_reply(chat_messages(output, "assistant"), &call.stop),
+            Value::Null => String::new(),
+            body if is_responses && body.is_object() || is_body(body) => call.response_of(body),
+            output => call.reply_of(chat_elements(output, Role::Model)),
         };
-        let request = call.request_of(json!({ key: input }));
+        let request = format!(r#"{{"{key}":{list}{}"#, call.settings());
         self.push_bodies(call, path, request, None, response);
     }
 
-    /// Adds a call whose messages are in OpenAI's Chat already. Its own output, where there is one, is the body of an
-    /// error in place of the reply.
+    /// Adds a call whose messages are in OpenAI's Chat already.
     pub(super) fn push_chat(
         &mut self,
         call: &ModelCall,
-        messages: &[Value],
-        reply: Option<&[Value]>,
+        messages: &[String],
+        response: String,
         goes_on: bool,
     ) {
-        let response = match (&call.output, reply) {
-            (Value::Null, Some(reply)) => chat_reply(reply.to_vec(), &call.stop),
-            (output, _) => output.clone(),
-        };
-        // The request without its messages: they go before the last of these bytes.
-        let empty = call.request_of(json!({ "messages": [] })).to_string();
-        let tail = empty.trim_start_matches(CHAT).to_owned();
+        let tail = format!("]{}", call.settings());
         let last = self.last_chat.take().filter(|last| {
             goes_on && last.tail == tail && (1..=messages.len()).contains(&last.messages)
         });
         let new = &messages[last.as_ref().map_or(0, |last| last.messages)..];
-        let text = call.request_of(json!({ "messages": new }));
-        let length = text.to_string().len() - CHAT.len() - tail.len();
+        let list = new.join(",");
+        let request = format!("{CHAT}{list}{tail}");
         let continues = last.as_ref().map(|last| RequestBase {
             exchange: last.exchange,
             // A comma is between them.
@@ -735,34 +763,26 @@ impl Exchanges {
             exchange: self.count + 1,
             messages: messages.len(),
             end: match has_new {
-                true => start + length as u64,
+                true => start + list.len() as u64,
                 false => start - 1,
             },
             tail,
         });
-        self.push_bodies(call, "/v1/chat/completions", text, continues, response);
+        self.push_bodies(call, "/v1/chat/completions", request, continues, response);
     }
 
     fn push_bodies(
         &mut self,
         call: &ModelCall,
         path: &str,
-        request: Value,
+        request: String,
         continues: Option<RequestBase>,
-        mut response: Value,
+        response: String,
     ) {
-        if response.is_object() && response.get("usage").is_none_or(Value::is_null) {
-            response["usage"] = call.usage.clone();
-        }
-        if let Some(usage) = response.get_mut("usage").filter(|usage| usage.is_object())
-            && !call.cost.is_null()
-        {
-            usage["cost"] = call.cost.clone();
-        }
         self.push(&HttpExchange {
             url: path,
-            request: (&request).into(),
-            response: (&response).into(),
+            request: request.into(),
+            response: response.into(),
             status: 0,
             headers: [&Value::Null; 2],
             sent: call.sent.clone(),
@@ -777,71 +797,76 @@ impl Exchanges {
 const CHAT: &str = r#"{"messages":["#;
 
 impl ModelCall {
-    /// The body of a request with the model and the tools.
-    fn request_of(&self, mut request: Value) -> Value {
-        if !self.model.is_empty() {
-            request["model"] = json!(self.model);
+    /// The end of the body of a request: its model, and its tools.
+    fn settings(&self) -> String {
+        let model = match self.model.is_empty() {
+            true => String::new(),
+            false => format!(r#","model":{}"#, quoted(&self.model)),
+        };
+        match &self.tools {
+            Value::Null => format!("{model}}}"),
+            tools => format!(r#"{model},"tools":{tools}}}"#),
         }
-        if !self.tools.is_null() {
-            request["tools"] = self.tools.clone();
+    }
+
+    /// The body of a reply that was recorded as one, with what it took beside it.
+    pub(super) fn response_of(&self, body: &Value) -> String {
+        let mut body = body.clone();
+        if body.is_object() && body.get("usage").is_none_or(Value::is_null) {
+            body["usage"] = self.usage.clone();
         }
-        request
+        if let Some(usage) = body.get_mut("usage").filter(|usage| usage.is_object())
+            && !self.cost.is_null()
+        {
+            usage["cost"] = self.cost.clone();
+        }
+        body.to_string()
+    }
+
+    /// The body of a reply of OpenAI's Chat.
+    pub(super) fn reply_of(&self, elements: Vec<ChatElement>) -> String {
+        let message = one_message(elements);
+        let (stop, usage) = (quoted(&self.stop), self.response_of(&json!({})));
+        let usage = usage.trim_start_matches('{');
+        format!(r#"{{"choices":[{{"message":{message},"finish_reason":{stop}}}],{usage}"#)
     }
 }
 
-/// The body of a reply of OpenAI's Chat.
-fn chat_reply(messages: Vec<Value>, stop: &str) -> Value {
-    let message = one_message(messages);
-    json!({ "choices": [{ "message": message, "finish_reason": stop }] })
-}
-
-/// Messages in OpenAI's Chat; a text is one of this role.
-pub(super) fn chat_messages(value: &Value, role: &str) -> Vec<Value> {
+/// What a value says in OpenAI's Chat; a text is said in this role.
+pub(super) fn chat_elements(value: &Value, role: Role) -> Vec<ChatElement> {
     let messages = match value {
         Value::Array(messages) => messages.as_slice(),
         Value::Null => &[],
-        Value::String(content_parts) => {
-            return vec![json!({ "role": role, "content": content_parts })];
-        }
+        Value::String(text) => return vec![ChatElement::new(role, vec![Part::Text(text.clone())])],
         one => std::slice::from_ref(one),
     };
-    let mut written = Vec::new();
-    for message in messages {
-        let read = Message::read(message).or_else(|| {
+    let read = |message: &Value| {
+        Message::read(message).or_else(|| {
             let mut message = message.clone();
-            message
-                .as_object_mut()?
-                .insert("role".to_owned(), json!(role));
+            let members = message.as_object_mut()?;
+            members.insert("role".to_owned(), json!(role.word()));
             Message::read(&message)
-        });
-        let read = read.map(Message::in_chat).unwrap_or_default();
-        written.extend(
-            read.iter()
-                .filter_map(|json| serde_json::from_str::<Value>(json).ok()),
-        );
-    }
-    written
+        })
+    };
+    let messages = messages.iter().filter_map(read);
+    messages.flat_map(Message::in_chat).collect()
 }
 
-/// Several messages of one reply as one.
-fn one_message(messages: Vec<Value>) -> Value {
-    let mut messages = messages
+/// The message of a reply that says several things.
+fn one_message(elements: Vec<ChatElement>) -> String {
+    let is_call = |part: &Part| matches!(part, Part::Call(_));
+    let replies = elements
         .into_iter()
-        .filter(|message| message["role"] == "assistant");
-    let mut first = messages
-        .next()
-        .unwrap_or_else(|| json!({ "role": "assistant", "content": "" }));
-    for next in messages {
-        if next["content"].is_string() && !first["content"].is_string() {
-            first["content"] = next["content"].clone();
-        }
-        if let Value::Array(more) = &next["tool_calls"] {
-            let mut calls = list(&first, "tool_calls").to_vec();
-            calls.extend(more.iter().cloned());
-            first["tool_calls"] = Value::Array(calls);
-        }
-    }
-    first
+        .filter(|one| one.element.role == Role::Model);
+    let reply = replies.reduce(|mut reply, next| {
+        let says = reply.element.parts.iter().any(|part| !is_call(part));
+        let more = next.element.parts.into_iter();
+        let more = more.filter(|part| is_call(part) || !says);
+        reply.element.parts.extend(more);
+        reply
+    });
+    let empty = || ChatElement::new(Role::Model, vec![Part::Text(String::new())]);
+    reply.unwrap_or_else(empty).messages().concat()
 }
 
 #[cfg(test)]

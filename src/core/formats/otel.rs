@@ -8,10 +8,13 @@
 
 use super::http_exchanges::{Exchanges, moment};
 use super::messages::{
-    ModelCall, Place, chat_messages, each_value, list, member, placed_mut, text, text_of, unquoted,
+    ChatElement, ModelCall, Place, chat_elements, each_value, list, member, placed_mut, text,
+    text_of, unquoted,
 };
+use super::transcript::result;
 use super::{Contents, Document, Format, Reading, otlp_protobuf};
 use crate::session::{ProblemKind, Source, SourceResult};
+use crate::wire::{Part, Role};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -470,7 +473,7 @@ impl Trace {
                     text_of(&span.start),
                 )
             });
-            if !push_calls(&mut exchanges, &spans) {
+            if !push_calls(&mut exchanges, &mut spans) {
                 continue;
             }
             let found = std::mem::take(&mut exchanges).finish(FORMAT.id)?;
@@ -527,21 +530,25 @@ const NESTED: usize = 256;
 /// What was said in a trace so far.
 #[derive(Default)]
 struct History {
-    messages: Vec<Value>,
+    /// In the JSON of OpenAI's Chat.
+    messages: Vec<String>,
     /// The places of the last messages with the calls of these ids, and with their results.
     asked: HashMap<String, usize>,
     answered: HashMap<String, usize>,
 }
 
 impl History {
-    fn push(&mut self, message: Value) {
+    fn push(&mut self, said: &ChatElement) {
         let place = self.messages.len();
-        for call in list(&message, "tool_calls") {
-            self.asked.insert(text(call, &["id"]).to_owned(), place);
+        for part in &said.element.parts {
+            let (places, id) = match part {
+                Part::Call(call) => (&mut self.asked, &call.id),
+                Part::Result(result) => (&mut self.answered, &result.id),
+                _ => continue,
+            };
+            places.insert(id.clone().unwrap_or_default(), place);
         }
-        let answered = text(&message, &["tool_call_id"]);
-        self.answered.insert(answered.to_owned(), place);
-        self.messages.push(message);
+        self.messages.extend(said.messages());
     }
 
     /// Whether a call was asked for that has no result.
@@ -552,31 +559,34 @@ impl History {
     }
 }
 
-/// Adds what the spans asked and got; whether they asked anything.
-fn push_calls(exchanges: &mut Exchanges, spans: &[Span]) -> bool {
+/// Adds what the spans asked and got; whether they asked anything. What they hold is freed on the way.
+fn push_calls(exchanges: &mut Exchanges, mut spans: &mut [Span]) -> bool {
     let mut history = History::default();
     let (mut trace, mut sent_before, mut place) = (None, 0, (0, 0));
     let mut has_calls = false;
-    for (number, span) in spans.iter().enumerate() {
+    while let Some((span, later)) = spans.split_first_mut() {
+        spans = later;
         if span.is_tool() {
             let run = [&span.start, &span.end].map(Span::milliseconds);
             exchanges.push_tool_run(&tool_id(span), &tool_name(span), run);
         }
-        if trace.replace(&span.trace) != Some(&span.trace) {
+        if trace.as_ref() != Some(&span.trace) {
+            trace = Some(span.trace.clone());
             tell_rest(exchanges, &history.messages, sent_before, place);
             history = History::default();
             sent_before = 0;
         }
         place = span.place;
-        match model_call(span, &spans[number + 1..], &mut history) {
+        match model_call(span, spans, &mut history) {
             Ok(Some(SpanCall {
                 call,
                 replied,
+                response,
                 goes_on,
             })) => {
                 let messages = &history.messages;
-                let (input, reply) = messages.split_at(messages.len() - replied);
-                exchanges.push_chat(&call, input, Some(reply), goes_on && sent_before > 0);
+                let input = &messages[..messages.len() - replied];
+                exchanges.push_chat(&call, input, response, goes_on && sent_before > 0);
                 sent_before = messages.len();
                 has_calls = true;
             }
@@ -586,19 +596,20 @@ fn push_calls(exchanges: &mut Exchanges, spans: &[Span]) -> bool {
                 has_calls = true;
             }
         }
+        (span.attributes, span.events) = (Map::new(), Vec::new());
     }
     tell_rest(exchanges, &history.messages, sent_before, place);
     has_calls
 }
 
 /// Adds what tools gave after the last reply, as a request that nobody answered.
-fn tell_rest(exchanges: &mut Exchanges, history: &[Value], sent_before: usize, place: (u64, u64)) {
+fn tell_rest(exchanges: &mut Exchanges, history: &[String], sent_before: usize, place: (u64, u64)) {
     if sent_before > 0 && sent_before < history.len() {
         let call = ModelCall {
             place,
             ..ModelCall::default()
         };
-        exchanges.push_chat(&call, history, None, true);
+        exchanges.push_chat(&call, history, String::new(), true);
     }
 }
 
@@ -607,6 +618,8 @@ struct SpanCall {
     call: ModelCall,
     /// How many messages of the history are its reply.
     replied: usize,
+    /// The body of the reply.
+    response: String,
     /// Whether it names no input: it goes on from the history.
     goes_on: bool,
 }
@@ -637,11 +650,12 @@ fn model_call(
     let goes_on = input.is_null();
     if !goes_on {
         *history = History::default();
-        let messages = chat_messages(&input, "user").into_iter();
-        messages.for_each(|message| history.push(message));
+        for said in chat_elements(&input, Role::User) {
+            history.push(&said);
+        }
     }
     let error = span.error().filter(|_| output.is_null());
-    let mut output = chat_messages(&named_calls(output), "assistant");
+    let mut output = chat_elements(&named_calls(output), Role::Model);
     give_ids(&mut output, later);
     let stop = span.json(&[
         "gen_ai.response.finish_reasons",
@@ -657,7 +671,6 @@ fn model_call(
             "llm.model_name",
             "ai.model.id",
         ]),
-        output: error.map_or(Value::Null, |error| json!({ "error": error })),
         tools: span.tools()?,
         usage: span.usage(),
         cost: span.cost(),
@@ -669,11 +682,18 @@ fn model_call(
         place: span.place,
         ..ModelCall::default()
     };
-    let replied = output.len();
-    output.into_iter().for_each(|message| history.push(message));
+    let sent = history.messages.len();
+    for said in &output {
+        history.push(said);
+    }
+    let response = match error {
+        Some(error) => call.response_of(&json!({ "error": error })),
+        None => call.reply_of(output),
+    };
     Ok(Some(SpanCall {
         call,
-        replied,
+        replied: history.messages.len() - sent,
+        response,
         goes_on,
     }))
 }
@@ -692,16 +712,13 @@ fn named_calls(output: Value) -> Value {
 }
 
 /// Calls without an id have that of the span that ran them.
-fn give_ids(output: &mut [Value], later: &[Span]) {
+fn give_ids(output: &mut [ChatElement], later: &[Span]) {
     let mut ran = later.iter().take_while(|span| span.is_tool());
-    for message in output {
-        let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
-        for call in calls.into_iter().flatten() {
-            let has_id = !text(call, &["id"]).is_empty();
-            let name = text(&call["function"], &["name"]).to_owned();
-            if !has_id && let Some(span) = ran.find(|span| tool_name(span) == name) {
-                call["id"] = json!(tool_id(span));
-            }
+    for call in output.iter_mut().flat_map(ChatElement::calls) {
+        if call.id.as_ref().is_none_or(String::is_empty)
+            && let Some(span) = ran.find(|span| tool_name(span) == call.name)
+        {
+            call.id = Some(tool_id(span));
         }
     }
 }
@@ -738,7 +755,8 @@ fn add_result(span: &Span, history: &mut History) {
             "traceloop.entity.output",
             "tool_response",
         ]);
-        history.push(json!({ "role": "tool", "tool_call_id": id, "content": recorded }));
+        let result = result(&id, "", vec![Part::Text(recorded)], false);
+        history.push(&ChatElement::new(Role::Tool, vec![result]));
     }
 }
 
