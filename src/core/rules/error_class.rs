@@ -147,6 +147,7 @@ const TEXTS: &[(ErrorClass, &[&str])] = &[
             "tool execution was not approved",
             "exec command rejected by user",
             "patch rejected by user",
+            "rejected by user",
         ],
     ),
     (
@@ -197,13 +198,26 @@ const OWN: &[(ErrorClass, &[&str])] = &[
 ];
 
 /// How an output without an error mark begins if it is an error nevertheless: tau-bench, ToolBench
-/// and most hand-made runtimes.
+/// and most hand-made runtimes; then Codex, which puts what a program prints after an exit code.
 const BEGINNINGS: &[&str] = &[
     "error:",
     "tool calling failed with error",
     "error executing tool",
     "an error occurred while",
     "<tool_use_error>",
+    "apply_patch verification failed",
+    "failed to find expected lines in ",
+    "failed to find context '",
+    "invalid hunk at line ",
+    "invalid patch: ",
+    "invalid patch hunk on line ",
+    "patch rejected: ",
+    "exec_command failed for ",
+    "write_stdin failed: ",
+    "execution error: ",
+    "failed in sandbox ",
+    "command timed out after ",
+    "tool call error: ",
 ];
 
 /// What kind of error an output is, if it is one.
@@ -257,6 +271,10 @@ fn told_whole(text: &str) -> Option<ErrorClass> {
     let after_count = line.trim_start_matches(|digit: char| digit.is_ascii_digit());
     if after_count.len() < line.len() && after_count.starts_with(" validation error") {
         return Some(ErrorClass::BadArguments);
+    }
+    // The command is before it, of any length.
+    if begins(text, "exec_command failed for ") && text.contains("{ message: \"Rejected(") {
+        return Some(ErrorClass::Rejected);
     }
     if !begins(text, "tool ") {
         return None;

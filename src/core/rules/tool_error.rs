@@ -334,6 +334,28 @@ mod tests {
                 "{\"error\": \"Unauthorized\", \"response\": \"\"}",
                 "exception",
             ),
+            (
+                "apply_patch verification failed: Failed to find expected lines in /tmp/c.py:\nx",
+                "exception",
+            ),
+            (
+                "apply_patch verification failed: invalid hunk at line 3, '@' is not a valid hunk header",
+                "exception",
+            ),
+            (
+                "Failed to find expected lines in /tmp/c.py:\nx",
+                "exception",
+            ),
+            (
+                "exec_command failed for `/bin/zsh -lc 'foo'`: CreateProcess { message: \"Rejected(\\\"rejected by user\\\")\" }",
+                "rejected",
+            ),
+            (
+                "execution error: Io(Os { code: 2, kind: NotFound, message: \"No such file or directory\" })",
+                "exception",
+            ),
+            ("command timed out after 1000 milliseconds", "timeout"),
+            ("write_stdin failed: Unknown process id 7", "exception"),
         ];
         for (text, class) in texts {
             let finding = chat(text).finding(&RULE);
@@ -419,6 +441,8 @@ mod tests {
             "Tool results were not found in the catalogue",
             "Permission denied is what it said",
             "aborted missions of the Apollo programme",
+            "The log says: apply_patch verification failed",
+            r#"{"output":"command timed out after 5 tries\n","metadata":{"exit_code":0}}"#,
             "",
         ] {
             chat(text).expect(&RULE, &[]);
