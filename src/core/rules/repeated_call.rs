@@ -9,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     id: "repeated-call",
     severity: Severity::Warning,
     summary: "the same call three times or more, with no change in between",
-    message: "{tool} was called {count} times with the same arguments and nothing changed[; it read each time: {text}]",
+    message: "{tool} was called {count} times with the same arguments and {outcome}[: {text}]",
     page: RulePage {
         what: "The same tool with the same arguments, three times or more, and nothing new in between: its \
             output was the same or an error, no other call brought anything new, and the user \
@@ -46,6 +46,8 @@ struct Series {
     world: u32,
     /// The last output that failed to help.
     output: Option<usize>,
+    /// Whether the outputs are not all the same: errors with different texts.
+    differs: bool,
 }
 
 fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
@@ -74,7 +76,9 @@ fn check(run: &Run<'_>, findings: &mut Vec<Finding>) {
             if let Some(series) = series.get_mut(&key).filter(|series| series.last == call) {
                 let ended = changes.is_news.then(|| series.start_anew(call));
                 series.world = changes.count;
-                series.output = Some(index);
+                let content = |output: usize| run.digests.get(output).map(|it| it.content);
+                let last = series.output.replace(index);
+                series.differs |= last.is_some_and(|last| content(last) != content(index));
                 ended.iter().for_each(|ended| report(run, ended, findings));
             }
         }
@@ -106,6 +110,7 @@ impl Series {
             count: 1,
             world,
             output: None,
+            differs: false,
         }
     }
 
@@ -156,10 +161,16 @@ fn report(run: &Run<'_>, series: &Series, findings: &mut Vec<Finding>) {
         return;
     }
     let text = series.output.map(|output| run.quote(output));
+    let outcome = match (&text, series.differs) {
+        (None, _) => "nothing changed",
+        (Some(_), false) => "nothing changed; it read each time",
+        (Some(_), true) => "brought nothing new; its last output",
+    };
     findings.push(
         Finding::new(&RULE, series.last)
             .fact("tool", run.session.name(&run.session.items[series.last]))
             .fact("count", series.count.to_string())
+            .fact("outcome", outcome)
             .fact("text", text.unwrap_or_default())
             .beside(Some(series.first))
             .of_call(run.session),
@@ -248,13 +259,17 @@ mod tests {
 
     #[test]
     fn errors_are_no_change_whatever_they_say() {
-        run(&[
+        let story = run(&[
             ("read a", "Error: at 10:01"),
             ("list", "Error: no"),
             ("read a", "Error: at 10:02"),
             ("read a", "Error: at 10:03"),
-        ])
-        .expect(&RULE, &["call_4"]);
+        ]);
+        story.expect(&RULE, &["call_4"]);
+        assert_eq!(
+            story.finding(&RULE).message(),
+            "read was called 3 times with the same arguments and brought nothing new; its last output: Error: at 10:03"
+        );
     }
 
     #[test]
