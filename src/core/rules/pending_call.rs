@@ -97,6 +97,38 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_ends_the_run_does_not_wait() {
+        let ending = |tool: &str, description: &str| {
+            let request = serde_json::json!({"model": "m", "tools": [{"type": "function",
+                "function": {"name": tool, "description": description, "parameters": {}}}],
+                "messages": [{"role": "user", "content": "hi"}]});
+            let reply = serde_json::json!({"choices": [{"message": {"role": "assistant", "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": tool, "arguments": "{}"}}]}}]});
+            fixture(&format!(
+                "[{}]",
+                serde_json::json!({"request": request, "response": reply})
+            ))
+        };
+        let last = "An answer. The final response which ends this conversation";
+        ending("final_result", last).expect(&RULE, &[]);
+        let finish =
+            "Signals the completion of the current task or conversation.\n\nUse this tool when:";
+        ending("finish", finish).expect(&RULE, &[]);
+        // The name alone says nothing.
+        ending("finish", "Finishes an order.").expect(&RULE, &["call_1"]);
+    }
+
+    #[test]
+    fn the_end_of_openhands_has_no_output_wherever_it_is() {
+        let text = r#"[{"id":1,"timestamp":"2025-01-27T22:45:00","source":"user","message":"hi","action":"message","args":{"content":"hi"}},
+            {"id":2,"timestamp":"2025-01-27T22:45:18","source":"agent","message":"Done.","action":"finish","args":{"final_thought":"Done."},
+            "tool_call_metadata":{"function_name":"finish","tool_call_id":"toolu_1","model_response":{"id":"r1","choices":[{"message":{"role":"assistant","content":"Done.",
+            "tool_calls":[{"function":{"arguments":"{}","name":"finish"},"id":"toolu_1","type":"function"}]}}]}}},
+            {"id":3,"timestamp":"2025-01-27T22:46:00","source":"user","message":"More","action":"message","args":{"content":"More"}}]"#;
+        fixture(text).expect_all(&[]);
+    }
+
+    #[test]
     fn an_approval_request_is_pending_at_any_position() {
         let text = r#"[{"role":"user","content":"hi"},
             {"type":"mcp_approval_request","id":"mcpr_1","server_label":"shop","name":"refund","arguments":"{}"}]"#;

@@ -30,6 +30,12 @@ pub struct Contract {
 /// output schema as a tool that gives back its arguments.
 pub const JSON_TOOL_CALL: &str = "json_tool_call";
 
+/// What Pydantic AI and its like write into the description of an output tool, and OpenHands into that of `finish`.
+const ENDINGS: [&str; 2] = [
+    "final response which ends this conversation",
+    "Signals the completion of the current task or conversation",
+];
+
 /// Whether a value is a schema and no setting that names one.
 fn is_schema(value: &Value) -> bool {
     const TYPES: [&str; 7] = [
@@ -52,6 +58,13 @@ impl Contract {
         self.output_schema
             .as_ref()
             .filter(|_| tool == JSON_TOOL_CALL)
+    }
+
+    /// Whether a call of this tool ends the run and gets no output, as the description of the tool says.
+    pub fn ends_run(&self, index: u32, tool: &str) -> bool {
+        let tools = self.tools_at(index);
+        let is_last = |tool: &Tool| ENDINGS.iter().any(|words| tool.description.contains(words));
+        tools.iter().any(|it| it.name == tool && is_last(it))
     }
 
     /// Whether the last turn may be unfinished: nothing marks the history as complete.

@@ -410,12 +410,20 @@ impl<'a> Matcher<'a> {
     /// Tells what waits from what is lost, and lets hosted calls and decisions stand alone.
     fn finish(mut self, session: &Session) -> Vec<PairStatus> {
         let last_spoken = session.last_spoken_turn();
-        for (standing, item) in self.standings.iter_mut().zip(self.items) {
+        for (index, (standing, item)) in self.standings.iter_mut().zip(self.items).enumerate() {
             if *standing != PairStatus::Orphan {
                 continue;
             }
             let at_end = last_spoken == Some(item.turn as usize) && session.contract.may_go_on();
+            let name = session.name(item);
             *standing = match item.kind {
+                // OpenHands records no output of it, whatever follows.
+                Kind::Call if session.format == "openhands" && name == "finish" => {
+                    PairStatus::Alone
+                }
+                Kind::Call if at_end && session.contract.ends_run(index_number(index), name) => {
+                    PairStatus::Alone
+                }
                 Kind::Call if item.flags.has(Flags::AWAITS_APPROVAL) || at_end => {
                     PairStatus::Pending
                 }
