@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 struct Known {
     synonyms: Vec<Vec<String>>,
     verbs: Vec<Vec<String>>,
+    asking: Vec<String>,
     homes: BTreeMap<String, Vec<String>>,
 }
 
@@ -66,4 +67,10 @@ pub fn home_of(name: &str) -> Option<&'static str> {
     homes
         .find(|(_, tools)| tools.iter().any(|tool| tool == bare))
         .map(|(home, _)| home.as_str())
+}
+
+/// Whether a person answers the calls of this tool.
+#[must_use]
+pub fn asks_person(name: &str) -> bool {
+    KNOWN.asking.iter().any(|tool| tool == name)
 }

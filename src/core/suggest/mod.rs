@@ -6,7 +6,7 @@
 //! or a word of its name. A name whose verb does something else (`delete_user`, `get_user`) is never near.
 //! Nothing near means nothing offered.
 
-pub use known::home_of;
+pub use known::{asks_person, home_of};
 use known::{groups_of, takes_away, verb_kind};
 use std::cmp::Ordering;
 

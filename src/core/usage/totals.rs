@@ -8,6 +8,7 @@ use super::tokens::Tokens;
 use super::turn::{BYTES_OF_TOKEN, TurnUsage, UsageReader};
 use crate::rules::reports_failure;
 use crate::session::{Item, Kind, Session, SourceError, Speaker};
+use crate::suggest::asks_person;
 use crate::wire::images::{images_of, tokens_of};
 use memchr::memmem;
 use std::cmp::Reverse;
@@ -46,7 +47,7 @@ pub struct SessionUsage {
     pub tools_elapsed: u64,
     /// How many tools ran side by side at most.
     pub parallel: usize,
-    /// Before a message of the user.
+    /// Before a message of the user, or before the answer to a tool that asks.
     pub waiting: u64,
     /// From the first moment to the last.
     pub span: Option<u64>,
@@ -333,11 +334,20 @@ impl SessionUsage {
                 continue;
             };
             let size = size.unwrap_or(Size::of_text(output));
+            let mut took = reader.call_duration(index)?;
+            if asks_person(session.name(item))
+                && let Some(took) = took.take()
+            {
+                totals.waiting += took;
+                if let Some(called) = reader.call_start(index)? {
+                    timeline.add(Activity::Waiting, called + took, took, index);
+                }
+            }
             let result = ResultUsage {
                 call: index,
                 turn: item.turn as usize,
                 bytes: size.bytes,
-                took: reader.call_duration(index)?,
+                took,
                 cost: costs.of_result(output.turn as usize, size.sent),
             };
             tool.errors += usize::from(reports_failure(session, output)?);
@@ -555,6 +565,23 @@ mod tests {
         assert_eq!(totals.results[0].turn, 1);
         let cancelled = SessionUsage::of(session, &prices, &|| true, &mut |_, _| ());
         assert_eq!(cancelled.unwrap(), None);
+    }
+
+    #[test]
+    fn what_a_person_takes_to_answer_a_tool_is_no_time_of_tools() {
+        let log = LOG.replace("\"Bash\"", "\"AskUserQuestion\"");
+        let source: Arc<dyn Source> = Arc::new(log.as_bytes().to_vec());
+        let format = FORMATS.iter().find(|it| it.id == "claude-code").unwrap();
+        let contents = read_buffer(format, &source, log.as_bytes()).unwrap();
+        let prices = Prices::built_in();
+        let totals = SessionUsage::of(&contents.sessions[0], &prices, &|| false, &mut |_, _| ());
+        let totals = totals.unwrap().unwrap();
+        assert_eq!((totals.tools, totals.waiting), (0, 61_000));
+        assert_eq!(totals.by_tool[0].took, None);
+        let lanes = totals.timeline.lanes.iter();
+        let lanes: Vec<_> = lanes.map(|it| (it.activity.clone(), it.took)).collect();
+        let expected = [(Activity::Model, 5_000), (Activity::Waiting, 61_000)];
+        assert_eq!(lanes, expected);
     }
 
     #[test]
