@@ -69,7 +69,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "chaos",
         &[
-            "json", "session", "wire", "formats", "schema", "suggest", "config", "dice",
+            "json", "session", "wire", "formats", "rules", "schema", "suggest", "config", "dice",
         ],
     ),
     (
