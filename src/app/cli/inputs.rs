@@ -69,7 +69,7 @@ pub(super) fn open_request(
     inputs: Inputs,
     arguments: &OpenArguments,
 ) -> Result<OpenRequest, Failure> {
-    let settings = config::settings(&arguments.look)?;
+    let (settings, fault) = config::settings(&arguments.look)?;
     keymap::choose(settings.bindings());
     let mut knowledge = Knowledge::new(
         inputs.tools,
@@ -90,6 +90,7 @@ pub(super) fn open_request(
         view: settings.view,
         layout: settings.layout,
         without_mouse: settings.without_mouse,
+        fault,
         staged: Staged::default(),
         kept: Arc::default(),
     })

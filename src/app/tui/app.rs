@@ -59,9 +59,13 @@ fn open(request: &OpenRequest) -> Result<Left, OpenError> {
     let opened = opened.transpose()?;
     let (mut face, received) = Face::new(request)?;
     match opened {
-        Some(opened) => face.debug(opened, request.staged.clone(), None)?,
+        Some(opened) => {
+            face.debug(opened, request.staged.clone(), None)?;
+            face.app.say_fault();
+        }
         None => {
             face.app.open(Picker::among(request), |_, _, ()| ());
+            face.app.say_fault();
             face.draw()?;
             let news = face.app.news.clone();
             if let Some(picker) = face.app.layers.top_mut::<Picker>() {
@@ -83,6 +87,7 @@ pub fn watch(request: &OpenRequest, watched: Watched) -> Result<Left, OpenError>
         // Nobody hears the news once the program ends.
         watching.start(move || drop(news.send(News::Proxy)));
         face.app.open(watching, |_, _, ()| ());
+        face.app.say_fault();
         face.draw()?;
         face.stay(received)
     })
@@ -275,6 +280,15 @@ impl App {
             desk.lab.say(words);
         } else if let Some(watching) = self.layers.top_mut::<Watching>() {
             watching.board.tell(words);
+        } else if let Some(picker) = self.layers.top_mut::<Picker>() {
+            picker.tell(&words);
+        }
+    }
+
+    /// Says what is wrong with the file of settings.
+    fn say_fault(&mut self) {
+        if let Some(fault) = self.request.fault.clone() {
+            self.say(fault);
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct OpenRequest {
     /// Without it everything opens as a flow.
     pub view: Option<View>,
     pub layout: LayoutSettings,
+    /// What is wrong with the file of settings, which holds as far as it can; said on the first screen.
+    pub fault: Option<String>,
     /// Whether the mouse is left to the terminal.
     pub without_mouse: bool,
     /// A run that begins in the file that is opened first.

@@ -17,6 +17,8 @@ use std::path::PathBuf;
 
 /// The least and the most rows of a folded result.
 const RESULT_ROWS: (u64, u64) = (1, 50);
+/// How often faulty lines are left out before the file is.
+const ROUNDS: usize = 20;
 /// Longest file, in bytes.
 const LONGEST: usize = 1 << 20;
 
@@ -156,6 +158,30 @@ fn named<T: Copy>(all: &[(T, &'static str)], word: &str) -> Option<T> {
     found.map(|(value, _)| *value)
 }
 
+/// Empties the value that a line of a file belongs to; of the head of a table all lines of the table, which would be
+/// another's.
+fn leave_out(lines: &mut [&str], at: usize) {
+    let is_head = |line: &str| line.trim_start().starts_with('[');
+    let begins = |line: &str| is_head(line) || line.contains('=');
+    let is_open = |from: usize| {
+        let text = lines[from..at].concat();
+        text.matches('[').count() > text.matches(']').count()
+    };
+    if at >= lines.len() {
+        return;
+    }
+    let above = (0..at).rev().find(|place| begins(lines[*place]));
+    let start = match above {
+        Some(start) if !begins(lines[at]) && is_open(start) => start,
+        _ => at,
+    };
+    let is_table = is_head(lines[start]);
+    let is_next = |line: &str| is_head(line) || !is_table && begins(line);
+    let next = (start + 1..lines.len()).find(|place| is_next(lines[*place]));
+    let end = next.unwrap_or(lines.len());
+    lines[start..end].fill("");
+}
+
 /// What a file sets.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
@@ -186,6 +212,27 @@ impl Settings {
             settings.take(file, checker);
             Some(settings)
         })
+    }
+
+    /// Reads what is right in a file: each faulty line leaves the default. Gives all that is wrong with it, too.
+    pub fn read_in_part(text: &str) -> (Self, Option<ConfigErrors>) {
+        let faults = match Self::read(text) {
+            Ok(settings) => return (settings, None),
+            Err(faults) => faults,
+        };
+        let mut lines: Vec<&str> = text.lines().collect();
+        let mut left = faults.clone();
+        // What is left out may leave a value without its beginning.
+        for _ in 0..ROUNDS {
+            for error in &left.errors {
+                leave_out(&mut lines, error.line.saturating_sub(1));
+            }
+            match Self::read(&lines.join("\n")) {
+                Ok(settings) => return (settings, Some(faults)),
+                Err(faults) => left = faults,
+            }
+        }
+        (Self::default(), Some(faults))
     }
 
     fn take(&mut self, file: Section<'_>, checker: &mut Checker<'_>) {
@@ -419,6 +466,26 @@ down = "j"
 "#,
         );
         insta::assert_snapshot!(faults.unwrap_err().to_string());
+    }
+
+    #[test]
+    fn a_faulty_key_keeps_its_default_and_the_others_hold() {
+        let text = "theme = \"dark\"\nview = \"rows\"\nresult-rows = 900\n[picker]\nsort = \"findings\"\n\
+            columns = [\n\"when\",\n\"titel\"]\n[keys.pains]\nnext-finding = \"Z\"\n[keys.find]\nmark = \"m\"\n";
+        let (settings, faults) = Settings::read_in_part(text);
+        let lines = faults.unwrap().errors;
+        let lines: Vec<usize> = lines.iter().map(|error| error.line).collect();
+        assert_eq!(lines, [2, 3, 8, 9]);
+        assert_eq!((settings.theme, settings.view), (Some(Variant::Dark), None));
+        assert_eq!(settings.layout.result_rows, None);
+        assert_eq!(settings.picker.sort, Sort::Findings);
+        assert_eq!(settings.picker.columns, PickerSettings::default().columns);
+        assert_eq!(settings.keys.len(), 1);
+        let (settings, faults) = Settings::read_in_part("theme = \"dark\"\nview = flow\n");
+        assert_eq!(
+            (settings.theme, faults.unwrap().errors[0].line),
+            (Some(Variant::Dark), 2)
+        );
     }
 
     #[test]

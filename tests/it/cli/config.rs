@@ -1,6 +1,6 @@
 //! `config`: what holds, where it came from, and what is wrong with a file of settings.
 
-use super::{STORY, folder, told};
+use super::{CLEAN, STORY, folder, told};
 
 #[test]
 fn what_holds_is_printed_with_the_line_that_says_so() {
@@ -22,7 +22,7 @@ fn what_holds_is_printed_with_the_line_that_says_so() {
 }
 
 #[test]
-fn all_faults_are_told_at_once_and_nothing_is_opened() {
+fn all_faults_are_told_at_once_by_config() {
     let here = folder(&[
         (
             "mine.toml",
@@ -44,4 +44,18 @@ fn all_faults_are_told_at_once_and_nothing_is_opened() {
     let (code, _, err) = told(here.path(), &["config", "--config", "none.toml"]);
     assert_eq!(code, 2);
     assert!(err.contains("none.toml: No such file"), "{err}");
+}
+
+#[test]
+fn a_fault_stops_no_command_without_a_screen() {
+    let here = folder(&[("mine.toml", "theme = 7\n"), ("clean.json", CLEAN)]);
+    for arguments in [&["show", "clean.json"][..], &["usage", "clean.json"]] {
+        let mut command = super::retake();
+        let command = command.current_dir(here.path()).args(arguments);
+        let output = command.env("RETAKE_CONFIG", "mine.toml").output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{err}");
+        assert!(err.contains("mine.toml:1: `theme` is \"auto\", "), "{err}");
+        assert!(!output.stdout.is_empty());
+    }
 }

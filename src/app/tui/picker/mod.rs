@@ -261,6 +261,11 @@ impl Picker {
         });
     }
 
+    /// Tells the operator something, until the next key.
+    pub fn tell(&mut self, words: &str) {
+        self.notice = Some(SafeText::from_str(words));
+    }
+
     /// Counts the ages up to now and looks for new and changed files, in the background.
     pub fn renew(&mut self, now: SystemTime) {
         let rests = self.rests.is_some_and(|until| Instant::now() < until);
