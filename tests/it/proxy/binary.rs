@@ -216,7 +216,7 @@ fn a_policy_mends_without_a_screen_and_every_line_tells_what_happened() {
     assert!(
         findings
             .next()
-            .is_some_and(|line| line.ends_with("; fixed in transit")),
+            .is_some_and(|line| line.ends_with(" (fixed in transit)")),
         "{out}"
     );
 }

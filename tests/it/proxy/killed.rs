@@ -228,7 +228,7 @@ fn a_journal_opens_like_any_recording_and_what_the_client_got_is_judged() {
         stage.over(1);
         drop(stage.proxy.take());
         let (code, said) = checked(&stage.folder.path().join("proxy.jsonl"));
-        let told = (code, said.contains("; fixed in transit"));
+        let told = (code, said.contains(" (fixed in transit)"));
         assert_eq!(
             told,
             (Some(i32::from(!is_mended)), is_mended),
