@@ -411,7 +411,22 @@ fn explanation(
     let refusal = refusal.map(|(name, example)| (format!("{name}, for example"), example));
     let page = finding.rule.page.sections().into_iter();
     let page = page.map(|(heading, text)| (heading.to_owned(), text));
-    let mut lines = entry("", &finding.message(), theme.text, width, theme);
+    let message = finding.message();
+    let violations = finding.get("violations").unwrap_or_default();
+    let told = finding.get("told").filter(|_| violations.contains('\n'));
+    let mut lines = match told.and_then(|told| message.split_once(told)) {
+        // Each with the value that was found and what the schema asks for in a row of its own.
+        Some((before, after)) => {
+            let mut lines = entry("", before.trim_end(), theme.text, width, theme);
+            let rows = violations.lines();
+            lines.extend(rows.flat_map(|row| entry("  ", row, theme.text, width, theme)));
+            if !after.is_empty() {
+                lines.extend(entry("", after.trim_start(), theme.text, width, theme));
+            }
+            lines
+        }
+        None => entry("", &message, theme.text, width, theme),
+    };
     let fix_all = keymap::rows().find(|row| row.command == Command::FixAll && offers_all);
     if let Some(row) = fix_all {
         let words = format!("{}: {}", row.first_key(), row.help);

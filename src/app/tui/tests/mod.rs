@@ -174,6 +174,14 @@ fn violations_stand_at_their_place() {
     let mut state = opened(SCHEMA_BREAK, (120, 40));
     press(&mut state, "]");
     insta::assert_snapshot!("violations", screen(&state));
+    press(&mut state, "!");
+    let shown = screen(&state);
+    for row in [
+        "│   /recipient/country: expected one of \"DE\", \"AT\", \"CH\", got \"Austria\" (string) ",
+        "│   /parcels/0/weight_kg: expected number, got \"2.5 kg\" (string) ",
+    ] {
+        assert!(shown.contains(row), "{shown}");
+    }
 }
 
 #[test]
