@@ -180,6 +180,17 @@ fn a_patch_of_codex_that_failed_is_not_drawn_as_applied() {
         *** Add File: b.rs\n+hi\n*** Delete File: d.rs\n*** End Patch";
     let arguments = serde_json::json!({"command": ["apply_patch", patch]});
     let heading = "not applied: the call failed";
+    for output in [
+        "apply_patch verification failed: Failed to find expected lines in /tmp/a.rs:\nold",
+        "patch rejected by user",
+    ] {
+        let shown = screen(&flowing(
+            &rollout("shell", arguments.clone(), output),
+            (140, 30),
+        ));
+        assert!(shown.contains(heading), "{shown}");
+        assert!(!shown.contains("✓ "), "{shown}");
+    }
     for (code, has_failed) in [(1, true), (0, false)] {
         let output = serde_json::json!({"output": "done", "metadata": {"exit_code": code}});
         let text = rollout("shell", arguments.clone(), &output.to_string());
