@@ -325,7 +325,11 @@ pub fn count_turn(session: &Session, checked: Option<&Checked>, turn: usize) -> 
             && session.pairing.partner(*index).is_some()
             && !has_failed(session, checked, *index)
     };
-    let clean = |index: &usize| checked.is_none_or(|checked| checked.of_item(*index).is_empty());
+    let clean = |index: &usize| {
+        let output = session.pairing.partner(*index);
+        let mut pair = std::iter::once(*index).chain(output);
+        checked.is_none_or(|checked| pair.all(|item| checked.of_item(item).is_empty()))
+    };
     counts.fine = items.take(COUNTED).filter(answered).filter(clean).count();
     counts
 }

@@ -129,6 +129,19 @@ fn the_diff_of_an_edit_that_failed_is_not_drawn_as_applied() {
     }
 }
 
+#[test]
+fn a_call_whose_result_has_a_finding_is_not_ticked() {
+    for (name, fine, faulty) in [
+        ("misplaced-results.json", "find_sample", "queue_assay"),
+        ("output-before-call.json", "read_sensor", "set_vent"),
+    ] {
+        let mut desk = Desk::of(name);
+        desk.state.set_flowing(true);
+        desk.press("g").sees(&format!("✓ {fine}("));
+        desk.sees(&format!("● {faulty}("));
+    }
+}
+
 /// A rollout of Codex with one call and what its runtime answered.
 fn rollout(tool: &str, arguments: serde_json::Value, output: &str) -> String {
     let call = serde_json::json!({"type": "function_call", "name": tool, "call_id": "c1",

@@ -464,7 +464,7 @@ impl<'a> Block<'a> {
 
     /// The sign before an item.
     fn sign(&self) -> (Tone, SafeText) {
-        if let Some(finding) = self.worst() {
+        if let Some(finding) = self.worst_of_pair() {
             let severity = finding.severity;
             return match finding.is_settled {
                 true => plain(Tone::Dim, "- "),
@@ -507,10 +507,10 @@ impl<'a> Block<'a> {
         };
         let mut facts = self.outcome(&diffs);
         let exit = self.exit();
-        // The sign of a call whose result reports an error is that of the result; an exit code says what is wrong.
-        let of_result = match exit {
-            Some(_) => None,
-            None => self.fault_of_result(),
+        // An exit code says what is wrong with the result.
+        let fault = match exit {
+            Some(_) => self.worst(),
+            None => self.worst_of_pair(),
         };
         facts.splice(0..0, exit);
         let mut left = self.marked();
@@ -520,7 +520,7 @@ impl<'a> Block<'a> {
         };
         left.push((Tone::Kind(Kind::Call), SafeText::single_line(&name, 48)));
         left.push(plain(Tone::Dim, "("));
-        let fault = self.worst().or(of_result).map(named);
+        let fault = fault.map(named);
         let used = self.margin() + cells(&left) + 1 + 2;
         let room = self.page.width.saturating_sub(used);
         let right = self.fitting(
@@ -754,6 +754,14 @@ impl<'a> Block<'a> {
         let found = self.page.checked?.of_item(output).iter();
         let open = found.filter(|finding| !finding.is_settled);
         open.max_by_key(|finding| finding.severity)
+    }
+
+    /// The worst finding of an item, or of the result of a call where that is worse.
+    fn worst_of_pair(&self) -> Option<&'a Finding> {
+        let is_call = matches!(self.item.kind, Kind::Call | Kind::HostedCall);
+        let of_result = self.fault_of_result().filter(|_| is_call);
+        let both = of_result.into_iter().chain(self.worst());
+        both.max_by_key(|finding| (!finding.is_settled, finding.severity))
     }
 
     fn result(&mut self, is_current: bool) {

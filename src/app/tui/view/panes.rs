@@ -290,11 +290,18 @@ impl<'a> Painter<'a> {
             (false, true) => theme.glyphs.note,
             (false, false) => " ",
         };
+        let has_faulty_result = || {
+            let output = self.session.pairing.partner(index);
+            let found = self.checked.zip(output);
+            let found = found.and_then(|(checked, output)| checked.worst(output));
+            found.is_some_and(|finding| !finding.is_settled)
+        };
         let is_answered = || {
             matches!(item.kind, Kind::Call | Kind::Output)
                 && matches!(self.session.pairing.standing(index), PairStatus::Paired(_))
                 && !is_failure(self.session, self.checked, index)
                 && !has_failed(self.session, self.checked, index)
+                && !(item.kind == Kind::Call && has_faulty_result())
         };
         let standing = match self.checked.and_then(|checked| checked.worst(index)) {
             Some(finding) if finding.is_settled => theme.sign(finding.severity).style(theme.dim),
