@@ -1240,6 +1240,22 @@ fn a_filter_is_named_in_the_flow_and_every_turn_keeps_its_head() {
 }
 
 #[test]
+fn what_codex_says_of_an_aborted_turn_is_the_program_s() {
+    let said = |text: &str| {
+        let payload = serde_json::json!({"type": "message", "role": "user",
+            "content": [{"type": "input_text", "text": text}]});
+        serde_json::json!({"timestamp": "t", "type": "response_item", "payload": payload})
+            .to_string()
+    };
+    let aborted =
+        "<turn_aborted>\nThe user interrupted the previous turn on purpose.\n</turn_aborted>";
+    let text = format!("{}\n{}\n", said("Fix it."), said(aborted));
+    let shown = screen(&flowing(&text, (100, 24)));
+    assert!(shown.contains("you  turn 1"), "{shown}");
+    assert!(shown.contains("program"), "{shown}");
+}
+
+#[test]
 fn a_hit_in_folded_text_is_unfolded_and_seen() {
     let long: Vec<String> = (0..300).map(|line| format!("line {line}")).collect();
     let text = serde_json::json!([
