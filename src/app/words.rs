@@ -145,8 +145,8 @@ fn without_middle(
 
 /// A count with its noun: "1 turn", "2 turns".
 pub(crate) fn counted(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
+    match (count, noun) {
+        (1, _) | (_, "info") => format!("{count} {noun}"),
         _ => format!("{count} {noun}s"),
     }
 }
@@ -154,6 +154,12 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn info_has_no_plural() {
+        let words = [(1, "info"), (2, "info"), (2, "error")].map(|(it, noun)| counted(it, noun));
+        assert_eq!(words, ["1 info", "2 info", "2 errors"]);
+    }
 
     #[test]
     fn three_digits_say_enough() {

@@ -532,14 +532,8 @@ impl Report for Text {
 /// "2 errors, 1 warning in 3 sessions of 2 files".
 pub(super) fn summary(totals: &Totals) -> String {
     let found = Severity::ALL.iter().rev().filter_map(|severity| {
-        let word = severity.word();
         let count = totals.findings[*severity as usize];
-        let noun = if *severity == Severity::Info {
-            "note"
-        } else {
-            word
-        };
-        (count > 0).then(|| counted(count, noun))
+        (count > 0).then(|| counted(count, severity.word()))
     });
     let problems = (totals.problems > 0).then(|| counted(totals.problems, "problem"));
     let found = found.chain(problems).collect::<Vec<_>>();

@@ -385,11 +385,11 @@ fn by_severity(counts: FindingCounts) -> [(usize, &'static str); 3] {
     [
         (counts.errors as usize, "error"),
         (counts.warnings as usize, "warning"),
-        (counts.infos as usize, "note"),
+        (counts.infos as usize, "info"),
     ]
 }
 
-/// `1 error, 2 notes`. Where there are only milder findings, it says that there are no errors.
+/// `1 error, 2 info`. Where there are only milder findings, it says that there are no errors.
 pub fn counts_words(counts: FindingCounts) -> String {
     if counts == FindingCounts::default() {
         return "no findings".to_owned();
@@ -400,7 +400,7 @@ pub fn counts_words(counts: FindingCounts) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// `0 errors, 1 note (1 error fewer)`: findings after, and how many more or fewer of the worst kind that changes;
+/// `0 errors, 1 info (1 error fewer)`: findings after, and how many more or fewer of the worst kind that changes;
 /// narrow rows leave that to the colour.
 fn outcome(take: &TakeRow, is_wide: bool, theme: &Theme) -> Span<'static> {
     match take.findings {

@@ -159,7 +159,7 @@ fn failed_request(texts: &[&str]) -> String {
 fn notes_are_counted_beside_the_absence_of_errors_and_warnings() {
     let text = failed_request(&["Go.", "API Error: Connection error.", "Go on.", "Done."]);
     for (width, expected) in [
-        (140, "○ 1 note  ✓ no errors or warnings "),
+        (140, "○ 1 info  ✓ no errors or warnings "),
         (119, "○1  ✓ "),
         (80, "○1  ✓ "),
     ] {

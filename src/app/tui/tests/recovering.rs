@@ -128,7 +128,7 @@ fn a_call_that_was_written_as_text_is_edited_into_the_call_that_it_is() {
 fn the_last_try_stands_in_the_editor_and_words_that_were_left_are_there_again() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("i home `Stop. ` ^s enter u i");
-    desk.sees("last try: take 1: 0 errors, 1 note, before 1 error, 2 notes");
+    desk.sees("last try: take 1: 0 errors, 1 info, before 1 error, 2 info");
     desk.sees("Stop. There is no tool");
     desk.press("home `Now: ` esc i");
     desk.sees("Now: Stop. There is no tool");

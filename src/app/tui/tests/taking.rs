@@ -123,12 +123,12 @@ fn the_tree_counts_findings_as_the_header_does() {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("} i ^s enter").sees("○1  ✓ 1 answered");
     desk.press("T")
-        .sees("1 error, 2 notes")
-        .sees("0 errors, 1 note (1 error fewer)");
+        .sees("1 error, 2 info")
+        .sees("0 errors, 1 info (1 error fewer)");
     desk.press("esc");
     desk.send(Message::Resize(120, 30));
-    desk.sees("○ 1 note  ✓ 1 answered");
-    desk.press("u").sees("● 1 error  ○ 2 notes");
+    desk.sees("○ 1 info  ✓ 1 answered");
+    desk.press("u").sees("● 1 error  ○ 2 info");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use retake_core::safe_text::SafeText;
 
 /// Least columns for a long name of a take, and for one that retake gave it.
 const ROOMY: u16 = 140;
-/// Least columns for notes beside errors and for the findings of the other sessions.
+/// Least columns for infos beside errors and for the findings of the other sessions.
 const SPACIOUS: u16 = 120;
 /// Least columns for findings beside what a run does.
 const NARROW: u16 = 60;
@@ -333,7 +333,7 @@ fn status(state: &State, theme: &Theme, is_spacious: bool) -> Vec<Span<'static>>
         let wrong = found.errors + found.warnings + problems;
         if wrong > 0 && found.infos > 0 && state.size.0 >= SPACIOUS && !is_live {
             spans.push(Span::styled(format!("  {}", glyphs.info), theme.info));
-            spans.push(Span::raw(plural(found.infos, "note")));
+            spans.push(Span::raw(format!(" {} info", found.infos)));
         }
         if wrong > 0 && found.answered > 0 && !is_narrow {
             let words = format!("  {} answered", found.answered);
@@ -347,22 +347,22 @@ fn status(state: &State, theme: &Theme, is_spacious: bool) -> Vec<Span<'static>>
             false => "elsewhere",
         };
         if wrong == 0 && state.stage == Stage::Ready && !is_live {
-            let has_notes = found.infos > 0;
-            let notes = match has_notes && is_spacious {
+            let has_infos = found.infos > 0;
+            let infos = match has_infos && is_spacious {
                 true => vec![
                     Span::styled(glyphs.info, theme.info),
-                    Span::raw(plural(found.infos, "note")),
+                    Span::raw(format!(" {} info", found.infos)),
                 ],
                 false => counts(theme, found),
             };
-            let gap = if notes.is_empty() { "" } else { "  " };
-            spans.extend(notes);
+            let gap = if infos.is_empty() { "" } else { "  " };
+            spans.extend(infos);
             spans.push(Span::raw(gap));
             let words = match (found.answered, elsewhere) {
                 _ if is_narrow => String::new(),
-                (0, elsewhere) if (has_notes || elsewhere > 0) && !is_spacious => String::new(),
-                (0, 0) if has_notes => " no errors or warnings".to_owned(),
-                (0, _) if has_notes => " no errors or warnings here".to_owned(),
+                (0, elsewhere) if (has_infos || elsewhere > 0) && !is_spacious => String::new(),
+                (0, 0) if has_infos => " no errors or warnings".to_owned(),
+                (0, _) if has_infos => " no errors or warnings here".to_owned(),
                 (0, 0) => " no findings".to_owned(),
                 (0, _) => " no findings here".to_owned(),
                 (count, _) if count == found.fixed => format!(" {count} fixed in transit"),
