@@ -52,8 +52,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-const NO_MATCH: &str = "no matches: words are searched in file names, folders, agents and the first and last \
-    messages; esc clears the filter, F searches the whole contents";
+const NO_MATCH: &str = "no matches: words are searched in file names, folders, agents, models, rules and the first and \
+    last messages; esc clears the filter, F searches the whole contents; rule: tool: model: since: narrow the list";
 /// Least rows of the screen for the heads of the columns, and for a preview.
 const TITLED: u16 = 8;
 const PREVIEWED: u16 = 18;

@@ -105,8 +105,11 @@ impl PickerRow {
                     .folder
                     .iter()
                     .chain(summary.first.iter().map(|(_, words)| words))
-                    .chain(texts);
-                for more in texts {
+                    .chain(texts)
+                    .chain(&summary.models)
+                    .map(String::as_str);
+                let rules = summary.rules.iter().map(|(rule, ..)| *rule);
+                for more in texts.chain(rules) {
                     text.push(' ');
                     text.push_str(more);
                 }

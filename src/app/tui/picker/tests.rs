@@ -309,6 +309,12 @@ fn fields_narrow_the_list_and_what_is_no_filter_is_said() {
     assert_eq!(shown("agent:openai model:GPT tool:search").len(), 5);
     assert_eq!(shown("agent:claude model:gpt"), [""; 0]);
     assert_eq!(shown("findings:>10"), ["new.json"]);
+    assert_eq!(shown("unknown-tool"), ["new.json", "agent-1.jsonl"]);
+    assert_eq!(shown("gpt-5.2").len(), 5);
+    let mut picker = filled();
+    press(&mut picker, "/sonnet");
+    let nothing = screen(&picker, 200, 24);
+    assert!(nothing.contains("rule: tool: model: since:"), "{nothing}");
     let mut picker = filled();
     press(&mut picker, "/since:soon\n");
     let shown = screen(&picker, 100, 24);
