@@ -37,6 +37,7 @@ use layout::{Area, Arrangement, DetailPlace, Layout, LayoutSettings, Pane};
 use live::Live;
 use preview::Previews;
 use recovery::{Awaited, Recovery};
+use retake_core::content::display_name;
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::exchange::ExchangeId;
 use retake_core::rules::{Finding, Severity};
@@ -859,9 +860,20 @@ impl State {
         self.prepare_detail();
         self.scroll_lists();
         if self.transcript.is_on && self.with_transcript(Transcript::prepare) == Some(false) {
-            let words = "the match is in a folded part of this item: 3 shows it in full";
-            self.notice.get_or_insert_with(|| words.to_owned());
+            let words = match self.found_name() {
+                Some(name) => format!("the match is in the recorded name of the tool, {name}"),
+                None => "the match is in a folded part of this item: 3 shows it in full".to_owned(),
+            };
+            self.notice.get_or_insert(words);
         }
+    }
+
+    /// The recorded name of the tool, where it has what is searched for and the name that is shown has not.
+    fn found_name(&self) -> Option<&str> {
+        let (needle, session) = (self.highlighted()?, self.session()?);
+        let name = session.name(session.items.get(self.item)?);
+        let has = |name: &str| !needle.ranges_in(name).is_empty();
+        (has(name) && !has(&display_name(name))).then_some(name)
     }
 
     /// Moves the windows of the lists in sight to their cursors, as little as they can.

@@ -24,6 +24,6 @@ pub use plain::call_text;
 pub use result::{ResultText, exit_of_failure, result_text};
 pub use size::Size;
 pub use summary::{
-    CallSummary, PlanStep, StepState, answers_in_markdown, command_of_call, display_name,
-    file_read, is_from_program, is_reader, plan_of, summarize_call,
+    CallSummary, PlanStep, StepState, answers_in_markdown, any_name_of, command_of_call,
+    display_name, file_read, is_from_program, is_reader, plan_of, summarize_call,
 };

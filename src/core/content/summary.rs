@@ -112,6 +112,11 @@ pub fn display_name(tool: &str) -> String {
     }
 }
 
+/// Whether the name of a tool fits, as it is recorded or as it is shown.
+pub fn any_name_of(tool: &str, fits: &dyn Fn(&str) -> bool) -> bool {
+    fits(tool) || (tool.starts_with("mcp__") && fits(&display_name(tool)))
+}
+
 /// Says what a call does. `arguments` are JSON or, of a free-form tool, its input; they may break off.
 pub fn summarize_call(tool: &str, arguments: &str) -> CallSummary {
     let (argument, is_path) = argument_of(tool, arguments);

@@ -17,6 +17,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use retake_core::content::{any_name_of, display_name};
 use retake_core::jq::{Expression, ExpressionError};
 use retake_core::pattern::Pattern;
 use retake_core::rules::{RULES, Severity};
@@ -234,7 +235,7 @@ impl Filtered for ItemHead<'_> {
     fn any_name(&self, field: &str, fits: &dyn Fn(&str) -> bool) -> bool {
         match field {
             "kind" => fits(self.kind.word()),
-            "tool" => !self.tool.is_empty() && fits(self.tool),
+            "tool" => !self.tool.is_empty() && any_name_of(self.tool, fits),
             "severity" => {
                 let mut severities = self.findings.iter().map(|(_, severity)| severity.word());
                 severities.any(fits)
@@ -281,8 +282,10 @@ impl Filtered for ItemView<'_> {
     }
 
     fn contains(&self, needle: &Needle) -> bool {
+        let is_shown = |name: &str| !needle.ranges_in(name).is_empty();
         let is_found = needle.find(self.bytes, 0).is_some();
-        is_found && (!needle.is_expression() || (self.shows)(needle))
+        let is_named = || self.head.kind == Kind::Call && is_shown(&display_name(self.head.tool));
+        (is_found && (!needle.is_expression() || (self.shows)(needle))) || is_named()
     }
 
     fn row(&self) -> Cow<'_, str> {
@@ -399,7 +402,9 @@ pub fn tool_in(filter: &str) -> Option<&str> {
 pub fn unknown_tool(filter: &str, called: &[&str]) -> Option<String> {
     let name = tool_in(filter)?;
     let pattern = Pattern::new(name);
-    let is_known = called.iter().any(|tool| pattern.matches(tool));
+    let is_known = called
+        .iter()
+        .any(|tool| any_name_of(tool, &|it| pattern.matches(it)));
     let meant = did_you_mean(name, called);
     (!is_known).then(|| format!("no tool is called `{name}` here{meant}"))
 }

@@ -116,6 +116,40 @@ fn names_that_nothing_has_are_told_with_the_nearest() {
 }
 
 #[test]
+fn a_tool_is_found_by_its_name_as_recorded_and_as_shown() {
+    let call = head(Kind::Call, "mcp__happy__change_title", &[]);
+    for filter in [
+        "tool:happy.change_title",
+        "tool:happy.*",
+        "tool:mcp__happy*",
+    ] {
+        let filter = Filter::parse(filter).unwrap();
+        assert_eq!(filter.matches_head(&call), Some(true));
+    }
+    let item = ItemView {
+        head: call,
+        row: "",
+        bytes: br#"{"name":"mcp__happy__change_title"}"#,
+        shows: &|_| true,
+    };
+    for (filter, is_kept) in [
+        ("happy.change", true),
+        ("happy__change", true),
+        ("happy.do", false),
+    ] {
+        assert_eq!(
+            Filter::parse(filter).unwrap().matches(&item),
+            is_kept,
+            "{filter}"
+        );
+    }
+    assert_eq!(
+        unknown_tool("tool:happy.change*", &["mcp__happy__change_title"]),
+        None
+    );
+}
+
+#[test]
 fn heads_decide_where_they_can() {
     let call = head(Kind::Call, "read", &[]);
     let decided = |filter: &str| Filter::parse(filter).unwrap().matches_head(&call);

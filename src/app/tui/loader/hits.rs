@@ -2,8 +2,8 @@
 
 use crate::tui::effect::{Counting, Hit, SearchRequest};
 use crate::tui::state::document::{Document, Place};
-use retake_core::content::{diffs_of_call, result_text};
-use retake_core::session::{Item, Kind, Session, Source, Span};
+use retake_core::content::{diffs_of_call, display_name, result_text};
+use retake_core::session::{Item, Kind, NameId, Session, Source, Span};
 use retake_core::wire::{Arguments, body_of};
 use retake_live::search::{Needle, Search as ByteSearch, SearchError, SearchFrom as Where, cores};
 use serde_json::Value;
@@ -24,16 +24,15 @@ pub(super) fn find(
     let document = &search.counting.document;
     let forward = search.direction.is_forward();
     let start = span_start(document, from);
-    let noted = with_notes(&search.counting, source_of(document, from.session));
-    let noted = noted.into_iter().map(|(_, place)| {
-        let first = occurrences(&search.counting, place).saturating_sub(1);
-        let occurrence = if forward { 0 } else { first };
+    let beside = beside_bytes(&search.counting, source_of(document, from.session));
+    let beside = beside.into_iter().map(|(_, place)| {
         let is_before = match place.session == from.session {
             // To the item itself only all the way around.
             _ if place == from => forward,
             true => span_start(document, place) < start,
             false => place.session < from.session,
         };
+        let occurrence = 0;
         (Hit { place, occurrence }, is_before == forward)
     });
     // How far it is: what a search comes to by its wrap is farther than all others.
@@ -44,7 +43,11 @@ pub(super) fn find(
         let order = (place.session, if forward { at } else { -at });
         (*wraps, is_elsewhere, order)
     };
-    Ok(noted.chain(recorded).min_by_key(distance))
+    let mut beside = beside.min_by_key(&distance);
+    if let Some((hit, _)) = beside.as_mut().filter(|_| !forward) {
+        hit.occurrence = occurrences(&search.counting, hit.place).saturating_sub(1);
+    }
+    Ok(beside.into_iter().chain(recorded).min_by_key(distance))
 }
 
 /// The bytes that a session stands in.
@@ -54,20 +57,32 @@ fn source_of(document: &Document, session: usize) -> &Arc<dyn Source> {
     session.map_or(&recording.source, |session| &session.source)
 }
 
-/// The items of these bytes whose notes have the text, each with where it begins, in this order.
-fn with_notes(counting: &Counting, source: &Arc<dyn Source>) -> Vec<(u64, Place)> {
+/// The items of these bytes that have the text in a note, or in the name of their tool as it is shown and not as it is
+/// recorded; each with where it begins, in this order.
+fn beside_bytes(counting: &Counting, source: &Arc<dyn Source>) -> Vec<(u64, Place)> {
     let notes = counting.takes.notes.iter();
     let notes = notes.filter(|(_, text)| !counting.needle.ranges_in(text).is_empty());
-    let noted: HashSet<u64> = notes.map(|(at, _)| *at).collect();
-    if noted.is_empty() || counting.tool.is_some() {
+    let noted: &HashSet<u64> = &notes.map(|(at, _)| *at).collect();
+    if counting.tool.is_some() {
         return Vec::new();
     }
+    let needle = &counting.needle;
+    let is_in = |name: &str| !needle.ranges_in(name).is_empty();
+    let is_shown = |name: &str| !counting.is_raw && !is_in(name) && is_in(&display_name(name));
     let sessions = counting.document.recording.sessions.iter().enumerate();
     let sessions = sessions.filter(|(_, session)| session.stands_in(source));
     let mut found: Vec<_> = sessions
         .flat_map(|(session, recorded)| {
-            let items = recorded.items.iter().enumerate();
-            let items = items.filter(|(_, item)| noted.contains(&item.span.start));
+            let names = recorded.names.iter();
+            let names = names.filter(|(_, name)| is_shown(name)).map(|(id, _)| id);
+            let names: HashSet<NameId> = names.collect();
+            let items = match noted.is_empty() && names.is_empty() {
+                true => &[][..],
+                false => &recorded.items,
+            };
+            let items = items.iter().enumerate().filter(move |(_, item)| {
+                noted.contains(&item.span.start) || (is_call(item) && names.contains(&item.name))
+            });
             items.map(move |(item, head)| (head.span.start, Place { session, item }))
         })
         .collect();
@@ -213,7 +228,11 @@ pub(super) fn in_item(needle: &Needle, session: &Session, item: &Item, bytes: &[
     };
     let is_call = is_call(item);
     let name = match is_call {
-        true => needle.ranges_in(session.name(item)).len(),
+        true => {
+            let recorded = session.name(item);
+            let shown = needle.ranges_in(&display_name(recorded)).len();
+            shown.max(needle.ranges_in(recorded).len())
+        }
         false => 0,
     };
     let text = result_text(&body.text);
@@ -336,15 +355,15 @@ pub(super) fn count(
         cancel,
     };
     let mut items = Items::new(document, source);
-    let mut noted = with_notes(counting, source);
-    noted.reverse();
+    let mut beside = beside_bytes(counting, source);
+    beside.reverse();
     let (mut known, mut batch) = (HashSet::new(), Vec::new());
     let mut reported = 0;
     // One core is left to what the operator does meanwhile.
     bytes.each(cores().saturating_sub(1).max(1), &mut |hits, searched| {
         let mut places = Vec::new();
         for hit in hits {
-            places.extend(take_until(&mut noted, *hit));
+            places.extend(take_until(&mut beside, *hit));
             places.extend(items.at(*hit));
         }
         let new = places.into_iter().filter(|place| known.insert(*place));
@@ -356,9 +375,9 @@ pub(super) fn count(
             tell(std::mem::take(&mut batch), false);
         }
     })?;
-    let noted = take_until(&mut noted, u64::MAX).into_iter();
-    let noted = noted.filter(|place| known.insert(*place));
-    batch.extend(noted.map(|place| (place, occurrences(counting, place))));
+    let beside = take_until(&mut beside, u64::MAX).into_iter();
+    let beside = beside.filter(|place| known.insert(*place));
+    batch.extend(beside.map(|place| (place, occurrences(counting, place))));
     tell(batch, true);
     Ok(())
 }

@@ -7,6 +7,7 @@ use crate::tui::theme::Theme;
 use crate::usage::at_least;
 use crate::words::{count, shortened};
 use ratatui::text::Span;
+use retake_core::content::any_name_of;
 use retake_core::rules::Severity;
 use retake_core::safe_text::SafeText;
 use retake_core::usage::Cost;
@@ -248,7 +249,7 @@ impl Filtered for PickerRow {
         };
         match field {
             "rule" => summary.rules.iter().any(|(rule, ..)| fits(rule)),
-            "tool" => summary.tools.iter().any(|tool| fits(tool)),
+            "tool" => summary.tools.iter().any(|tool| any_name_of(tool, fits)),
             "model" => summary.models.iter().any(|model| fits(model)),
             "agent" => fits(self.agent()),
             _ => {

@@ -2,6 +2,7 @@
 
 use crate::tui::filter::{FilterTerm, Filtered, Terms, Values};
 use crate::tui::proxy::words;
+use retake_core::content::any_name_of;
 use retake_core::exchange::{ExchangeId, ExchangePhase, ExchangeSummary};
 use retake_core::rules::Severity;
 use retake_live::search::Needle;
@@ -301,7 +302,10 @@ impl Filtered for ExchangeSummary {
         let mut found = self.found.iter();
         match field {
             "rule" => found.any(|found| fits(found.rule)),
-            "tool" => found.filter_map(|found| found.tool.as_deref()).any(fits),
+            "tool" => {
+                let mut tools = found.filter_map(|found| found.tool.as_deref());
+                tools.any(|tool| any_name_of(tool, fits))
+            }
             "state" => {
                 let state = column_of(self, "state");
                 let is_fixed = state == "fixed";

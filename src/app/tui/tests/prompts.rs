@@ -112,6 +112,34 @@ fn a_search_says_which_of_how_many_places_it_found() {
 }
 
 #[test]
+fn a_tool_is_found_by_the_name_that_the_screen_shows() {
+    let text = serde_json::json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "mcp__happy__change_title", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "b", "type": "function", "function": {"name": "mcp__happy__change_title", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "b", "content": "ok"},
+        {"role": "assistant", "content": "done"},
+    ]);
+    let mut desk = Desk::with("a.json", &text.to_string());
+    desk.state.set_flowing(true);
+    desk.press("/ `happy.change` enter").sees("1/2");
+    assert_eq!(desk.state.item, 1);
+    desk.press("n").sees("2/2");
+    assert_eq!(desk.state.item, 3);
+    desk.press("N").sees("1/2").misses("folded");
+    desk.press("/ `mcp__happy` enter");
+    desk.sees("the match is in the recorded name of the tool, mcp__happy__change_title");
+    for filter in ["happy.change", "tool:happy.change*"] {
+        desk.press(&format!("esc esc f `{filter}` enter"));
+        desk.misses("no item matches").misses("no tool is called");
+        desk.misses("done");
+    }
+}
+
+#[test]
 fn a_text_between_slashes_is_a_regular_expression() {
     let arguments = r#"{"path":"src/main.rs","line":42}"#;
     let text = serde_json::json!([

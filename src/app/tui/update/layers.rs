@@ -19,7 +19,7 @@ use crate::tui::transcript::nested::nested_calls;
 use crate::tui::transcript::{Jump, keys};
 use crate::usage::{UsageTarget, next_order};
 use crate::words::session_label;
-use retake_core::content::{call_text, display_name, result_text, without_colours};
+use retake_core::content::{any_name_of, call_text, display_name, result_text, without_colours};
 use retake_core::pattern::Pattern;
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
@@ -146,7 +146,7 @@ fn calls_elsewhere(state: &State, tool: &str) -> usize {
     let files = state.sub_agents.iter();
     let calls = |file: &&SubAgent| {
         let mut tools = file.usage.by_tool.iter();
-        tools.any(|tool| pattern.matches(&tool.name))
+        tools.any(|tool| any_name_of(&tool.name, &|name| pattern.matches(name)))
     };
     files.filter(calls).count()
 }
