@@ -208,7 +208,11 @@ impl Filtered for ItemHead<'_> {
             Values::Kinds,
             "is of one of these kinds",
         ),
-        FilterTerm::field("tool:search_*", Values::Names, "belongs to this tool"),
+        FilterTerm::field(
+            "tool:search",
+            Values::PartNames,
+            "belongs to this tool; a part of the name is enough",
+        ),
         FilterTerm::field(
             "rule:unknown",
             Values::Rules,
@@ -401,7 +405,7 @@ pub fn tool_in(filter: &str) -> Option<&str> {
 /// The name of a tool in a filter that no tool has which was called, with the nearest one.
 pub fn unknown_tool(filter: &str, called: &[&str]) -> Option<String> {
     let name = tool_in(filter)?;
-    let pattern = Pattern::new(name);
+    let pattern = Pattern::of_parts(name);
     let is_known = called
         .iter()
         .any(|tool| any_name_of(tool, &|it| pattern.matches(it)));

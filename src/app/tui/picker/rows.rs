@@ -198,7 +198,11 @@ impl Filtered for PickerRow {
             Values::Rules,
             "has a finding of this rule; a part of the name is enough",
         ),
-        FilterTerm::field("tool:search", Values::PartNames, "calls this tool"),
+        FilterTerm::field(
+            "tool:search",
+            Values::PartNames,
+            "calls this tool; a part of the name is enough",
+        ),
         FilterTerm::field("model:gpt", Values::PartNames, "was written by this model"),
         FilterTerm::field(
             "agent:claude",

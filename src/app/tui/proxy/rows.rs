@@ -273,7 +273,11 @@ impl Filtered for ExchangeSummary {
             Values::Rules,
             "has a finding of this rule; a part of the name is enough",
         ),
-        FilterTerm::field("tool:pay", Values::Names, "has a finding about this tool"),
+        FilterTerm::field(
+            "tool:pay",
+            Values::PartNames,
+            "has a finding about this tool; a part of the name is enough",
+        ),
         FilterTerm::field("model:gpt*", Values::Names, "asks this model"),
         FilterTerm::field("client:python*", Values::Names, "comes from this client"),
         FilterTerm::field("path:*/messages", Values::Names, "goes to this path"),

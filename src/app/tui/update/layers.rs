@@ -142,7 +142,7 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
 
 /// How many sub-agents with files of their own call a tool.
 fn calls_elsewhere(state: &State, tool: &str) -> usize {
-    let pattern = Pattern::new(tool);
+    let pattern = Pattern::of_parts(tool);
     let files = state.sub_agents.iter();
     let calls = |file: &&SubAgent| {
         let mut tools = file.usage.by_tool.iter();
