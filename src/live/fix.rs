@@ -106,15 +106,13 @@ pub enum FixRefusalReason {
     Action(ActionError),
     #[error(transparent)]
     Writing(CannotWrite),
-    #[error("not finished after {MOST_ROUNDS} rounds")]
-    NoEnd,
     /// The round that it was part of left no fewer findings than there were before.
     #[error("it was taken back: it mends nothing here")]
     NoGain,
 }
 
-/// Mending ends after so many rounds: two actions that undo each other would go on for ever.
-const MOST_ROUNDS: usize = 8;
+/// Mending ends after so many rounds without gain: two actions that undo each other would go on for ever.
+const MOST_IDLE: usize = 8;
 
 /// The action that answers a call with an error.
 const ANSWER: &str = "inject-error";
@@ -260,7 +258,7 @@ impl FixRun<'_> {
         if !splices.is_empty() {
             state = self.follow(&state, &splices, &mut faultless)?;
         }
-        let (mut best, mut kept) = (state.clone(), 0);
+        let (mut best, mut kept, mut idle) = (state.clone(), 0, 0);
         let mut applied = Vec::new();
         let mut refused = loop {
             let number = applied
@@ -278,12 +276,6 @@ impl FixRun<'_> {
             if round.done.is_empty() {
                 break refused;
             }
-            if number > MOST_ROUNDS {
-                let left = round.done.iter();
-                break left
-                    .map(|plan| plan.refused(FixRefusalReason::NoEnd))
-                    .collect();
-            }
             state = self.follow(&state, &round.splices, &mut faultless)?;
             applied.extend(round.done.into_iter().map(|plan| plan.applied));
             if !self.names_format
@@ -291,8 +283,12 @@ impl FixRun<'_> {
             {
                 break Vec::new();
             }
+            idle += 1;
             if state.left() < best.left() {
-                (best, kept) = (state.clone(), applied.len());
+                (best, kept, idle) = (state.clone(), applied.len(), 0);
+            }
+            if idle == MOST_IDLE {
+                break Vec::new();
             }
         };
         let lost = applied.split_off(kept);
@@ -420,7 +416,7 @@ impl Planner {
         outcome: &mut Round,
     ) -> Vec<PlannedFix> {
         let run = Run::new(session, self.target);
-        let mut touched = HashSet::new();
+        let (mut touched, mut anchors) = (HashSet::new(), HashSet::new());
         let mut turn = None;
         let mut plans = Vec::new();
         for finding in findings {
@@ -444,10 +440,13 @@ impl Planner {
                 continue;
             };
             let items = touched_by(session, item, &planned.edits);
-            if items.iter().any(|item| touched.contains(item)) {
+            let said_after = said_after(session, &planned.edits);
+            let meets = |item: &u32| touched.contains(item) || anchors.contains(item);
+            if items.iter().any(meets) || said_after.iter().any(|item| touched.contains(item)) {
                 continue;
             }
             touched.extend(items);
+            anchors.extend(said_after);
             plans.push(PlannedFix {
                 applied: Applied {
                     round,
@@ -563,11 +562,27 @@ fn touched_by(session: &Session, item: u32, edits: &[Edit]) -> Vec<u32> {
         let standing = session.pairing.standing(*item as usize);
         dropped.contains(item) && matches!(standing, PairStatus::Duplicate(_))
     };
-    let paired = items.iter().filter(|item| !stays(item));
-    let partners = paired.map(|item| session.pairing.partner(*item as usize));
-    let partners = partners.flatten().map(index_number).collect::<Vec<_>>();
-    items.extend(partners);
+    let paired = items.iter().filter(|item| !stays(item)).copied();
+    items.extend(partners_of(session, paired).collect::<Vec<_>>());
     items
+}
+
+/// The items after which a plan says something, with their partners: they stay, and others may say something
+/// after them, too.
+fn said_after(session: &Session, edits: &[Edit]) -> Vec<u32> {
+    let anchors = edits.iter().filter_map(|edit| match edit {
+        Edit::Say { after, .. } => Some(*after),
+        _ => None,
+    });
+    anchors
+        .clone()
+        .chain(partners_of(session, anchors))
+        .collect()
+}
+
+fn partners_of(session: &Session, items: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
+    let partners = items.map(|item| session.pairing.partner(item as usize));
+    partners.flatten().map(index_number)
 }
 
 /// The items that an edit changes.
@@ -578,9 +593,9 @@ fn items_of(edit: &Edit) -> Vec<u32> {
         }
         Edit::Answer { call, .. } => vec![*call],
         Edit::Move { output, call } => vec![*output, *call],
-        Edit::Say { after, .. } | Edit::Insert { after, .. } => vec![*after],
+        Edit::Insert { after, .. } => vec![*after],
         Edit::Cut { from: item } | Edit::Relink { item } => vec![*item],
-        Edit::Extend { .. } => Vec::new(),
+        Edit::Say { .. } | Edit::Extend { .. } => Vec::new(),
     }
 }
 

@@ -181,10 +181,9 @@ fn never_written(refused: &FixRefusal) -> Option<&CannotWrite> {
         FixRefusalReason::Writing(reason @ (CannotWrite::Exchanges | CannotWrite::Journal)) => {
             Some(reason)
         }
-        FixRefusalReason::Writing(_)
-        | FixRefusalReason::Action(_)
-        | FixRefusalReason::NoEnd
-        | FixRefusalReason::NoGain => None,
+        FixRefusalReason::Writing(_) | FixRefusalReason::Action(_) | FixRefusalReason::NoGain => {
+            None
+        }
     }
 }
 

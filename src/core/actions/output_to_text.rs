@@ -3,7 +3,7 @@
 use super::answer::can_be_answered;
 use super::evidence::named;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
-use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus, index_number};
+use crate::session::{Edit, Flags, Kind, MessageRole, PairStatus};
 use crate::wire::OutputPlacement;
 
 pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Plan> {
@@ -29,7 +29,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, _: &ActionInput<'_>) -> Result<Pla
         PairStatus::Severed(call) => keep_call_whole(scene, call, &output, &mut planned)?,
         PairStatus::Alone | PairStatus::Pending | PairStatus::Orphan => {}
     }
-    match outputs_behind(scene) {
+    match last_answer_behind(scene) {
         Some(last) => {
             planned.edits.push(Edit::Drop { item: scene.item });
             planned.edits.push(Edit::Say {
@@ -91,18 +91,19 @@ fn keep_call_whole(
     Ok(())
 }
 
-/// The last output that directly follows: text must not stand before outputs that answer the same reply.
-fn outputs_behind(scene: &ActionContext<'_>) -> Option<u32> {
+/// The last answer among the outputs that directly follow: text must not stand before outputs that answer the
+/// same reply. What answers nothing becomes text, too.
+fn last_answer_behind(scene: &ActionContext<'_>) -> Option<u32> {
     if scene.target.facts().placement == OutputPlacement::Behind {
         return None;
     }
-    let next = scene.item as usize + 1;
-    let items = scene.session().items.get(next..)?;
-    let count = items
-        .iter()
-        .take_while(|item| item.kind == Kind::Output)
-        .count();
-    (count > 0).then(|| index_number(next + count - 1))
+    let items = (scene.item + 1..).zip(scene.session().items.get(scene.item as usize + 1..)?);
+    let outputs = items.take_while(|(_, item)| item.kind == Kind::Output);
+    let answers = outputs.filter(|(index, _)| {
+        let standing = scene.standing(*index);
+        matches!(standing, PairStatus::Paired(_) | PairStatus::Duplicate(_))
+    });
+    answers.last().map(|(index, _)| index)
 }
 
 #[cfg(test)]

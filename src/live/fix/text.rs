@@ -2,10 +2,13 @@
 //! for what it was.
 
 use crate::reading::{SAMPLE_BYTES, refuse_another_format};
-use crate::{InputError, Recording};
+use crate::{Input, InputError, Recording, read_written};
 use retake_core::formats::{Reading, Sample, is_fixed, is_written, recognise};
 use retake_core::json::{respelled, string_end};
-use retake_core::session::{Problem, ProblemKind, Rope, Source, SourceError, Span, Splice};
+use retake_core::session::{
+    Dialect, Kind, Problem, ProblemKind, Rope, Source, SourceError, Span, Splice,
+};
+use std::sync::Arc;
 
 /// How many bytes are read to find the end of a string, at first.
 const SPELLED: u64 = 4096;
@@ -80,7 +83,7 @@ pub(crate) fn torn_line(rope: &Rope, recording: &Recording) -> Result<Option<Spa
 /// Whether a text is still taken for what the recording is that it was made of.
 pub(crate) fn is_read_alike(
     before: &Rope,
-    rope: &Rope,
+    rope: &Arc<Rope>,
     recording: &Recording,
 ) -> Result<bool, InputError> {
     let recognised = |rope: &Rope| -> Result<_, InputError> {
@@ -94,5 +97,20 @@ pub(crate) fn is_read_alike(
         // The file names its format.
         return Ok(true);
     }
-    Ok(recognised(rope)? == Some(own) && refuse_another_format(recording, &[]).is_ok())
+    let is_plain = |id: &str| Dialect::ALL.iter().any(|it| it.facts().format == id);
+    match recognised(rope)? {
+        Some(id) if id == own => Ok(refuse_another_format(recording, &[]).is_ok()),
+        // Words without calls and results are spelled alike by several providers.
+        Some(other) if is_plain(own) && is_plain(other) => {
+            let read = read_written(Input::of(&recording.name, rope.clone()), other)?;
+            Ok(is_words(recording) && is_words(&read))
+        }
+        Some(_) | None => Ok(false),
+    }
+}
+
+fn is_words(recording: &Recording) -> bool {
+    let mut items = recording.sessions.iter().flat_map(|it| it.items.iter());
+    let is_words = |kind| matches!(kind, Kind::System | Kind::User | Kind::Assistant);
+    recording.problems.is_empty() && items.all(|item| is_words(item.kind))
 }

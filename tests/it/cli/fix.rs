@@ -249,6 +249,43 @@ fn what_fix_says_is_left_is_what_check_says_of_its_copy_and_once_is_enough() {
 }
 
 #[test]
+fn any_number_of_outputs_without_calls_becomes_text_in_one_go_and_in_their_order() {
+    let user = r#"{"role":"user","content":"hi"}"#;
+    let chat = |id| format!(r#"{{"role":"tool","tool_call_id":"c{id}","content":"no {id}."}}"#);
+    let chat = (0..11).map(chat).collect::<Vec<_>>().join(",\n");
+    let chat = format!(r#"{{"model":"gpt-4.1","messages":[{user},{chat},{user}]}}"#);
+    let block = |id: &str| {
+        format!(r#"{{"type":"tool_result","tool_use_id":"toolu_{id}","content":"no {id}."}}"#)
+    };
+    let lost = (0..12).map(|id| block(&id.to_string()));
+    let lost = lost.collect::<Vec<_>>().join(",\n");
+    let claude = |call: &str, blocks: &str| {
+        let model = r#""model":"claude-sonnet-4","max_tokens":9"#;
+        format!(
+            r#"{{{model},"messages":[{user},{{"role":"assistant","content":[{call}]}},{{"role":"user","content":[{blocks}]}}]}}"#
+        )
+    };
+    let (text, call) = (
+        r#"{"type":"text","text":"ok"}"#,
+        r#"{"type":"tool_use","id":"toolu_x","name":"f","input":{}}"#,
+    );
+    let before_answer = format!("{lost},{}", block("x").replace("no x.", "yes"));
+    let here = folder(&[
+        ("chat.json", &chat),
+        ("claude.json", &claude(text, &lost)),
+        ("answer.json", &claude(call, &before_answer)),
+    ]);
+    for (name, count) in [("chat.json", 11), ("claude.json", 12), ("answer.json", 12)] {
+        let (code, fixed, err) = told(here.path(), &["fix", name]);
+        let said = format!("{count} actions applied, 0 errors left\n  item");
+        assert!(code == 0 && err.contains(&said), "{name}: {err}");
+        let places = (0..count).map(|id| fixed.find(&format!("no {id}.")));
+        let places = places.collect::<Option<Vec<_>>>().unwrap();
+        assert!(places.is_sorted(), "{name}: {fixed}");
+    }
+}
+
+#[test]
 fn standard_input_is_fixed_to_standard_output() {
     let output = retake().args(["fix", "-"]).write_stdin(MISPLACED).output();
     let output = output.unwrap();

@@ -38,6 +38,7 @@ pub fn lower(session: &Session, edits: &[Edit]) -> Result<Vec<Splice>, CannotWri
     }
     let mut lowering = Lowering {
         dropped: dropped_by(session, edits),
+        degraded: edits.iter().filter_map(degraded_by).collect(),
         cut: edits.iter().filter_map(cut_of).min(),
         ground: Ground::new(session),
         lists: BTreeMap::new(),
@@ -74,9 +75,18 @@ fn cut_of(edit: &Edit) -> Option<u32> {
     }
 }
 
+fn degraded_by(edit: &Edit) -> Option<u32> {
+    match edit {
+        Edit::Degrade { item, .. } => Some(*item),
+        _ => None,
+    }
+}
+
 struct Lowering<'a> {
     ground: Ground<'a>,
     dropped: BTreeSet<u32>,
+    /// The items that become text.
+    degraded: BTreeSet<u32>,
     /// The first item of those that a cut takes along.
     cut: Option<u32>,
     lists: BTreeMap<List, ListEdits>,
@@ -235,7 +245,7 @@ impl Lowering<'_> {
         let results = (index + 1..)
             .zip(&items[index as usize + 1..])
             .take_while(|(_, next)| is_within(next, place.unit))
-            .filter(|(_, next)| next.kind == Kind::Output);
+            .filter(|(at, next)| next.kind == Kind::Output && !self.degraded.contains(at));
         let block = codec.text_block(text);
         match results.last() {
             None => self
