@@ -65,7 +65,7 @@ pub fn check_recording(
     Ok(found)
 }
 
-fn leave_out_repeated(sessions: &[Session], found: &mut [Vec<Finding>]) {
+pub(crate) fn leave_out_repeated(sessions: &[Session], found: &mut [Vec<Finding>]) {
     let mut known = HashSet::new();
     for is_active in [true, false] {
         for (session, findings) in sessions.iter().zip(found.iter_mut()) {

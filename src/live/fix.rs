@@ -1,7 +1,8 @@
 //! Applies what the rules offer until nothing is left to apply: round by round, because one fixed
 //! defect may show another.
 
-use crate::{Base, InputError, Progress, Recording, check_run, check_session};
+use crate::checking::leave_out_repeated;
+use crate::{Base, InputError, Progress, Recording, check_run};
 use retake_core::actions::{self, ActionError, ActionInput, Defect, Offer, Plan, Safety};
 use retake_core::formats::{CannotWrite, lower};
 use retake_core::rules::{CleanCache, Finding, RULES, Run, Severity, mending_rules, of_turn};
@@ -55,16 +56,23 @@ pub struct FixReport {
     pub refused: Vec<FixRefusal>,
 }
 
-/// The warnings that are left. Mending looks only for what can be mended: here all rules look.
+/// The warnings that are left, as `check` finds them in the text that is written: it knows nothing of who wrote
+/// what. Mending looks only for what can be mended: here all rules look.
 pub fn warnings_left(
     report: &FixReport,
     target: Option<Dialect>,
 ) -> Result<BTreeMap<&'static str, usize>, InputError> {
     let mut left = BTreeMap::new();
-    for session in &report.recording.sessions {
-        let findings = check_session(session, target)?.into_iter();
-        let warnings = findings.filter(|it| it.severity == Severity::Warning && !it.is_settled);
-        warnings.for_each(|it| *left.entry(it.rule.id).or_default() += 1);
+    let sessions = &report.recording.sessions;
+    let found = sessions
+        .iter()
+        .map(|session| check_run(&mut Run::new(session, target), RULES));
+    let mut found = found.collect::<Result<Vec<_>, _>>()?;
+    leave_out_repeated(sessions, &mut found);
+    for finding in found.iter().flatten() {
+        if finding.severity == Severity::Warning {
+            *left.entry(finding.rule.id).or_default() += 1;
+        }
     }
     Ok(left)
 }

@@ -181,7 +181,8 @@ const TEXTS: &[(ErrorClass, &[&str])] = &[
     ),
 ];
 
-/// What retake's own wordings say, lower case, of outputs that are marked as errors.
+/// What retake's own wordings say, lower case, of outputs that are marked as errors; those of a tool that failed
+/// are not among them.
 const OWN: &[(ErrorClass, &[&str])] = &[
     (ErrorClass::UnknownTool, &["there is no tool named \""]),
     (
@@ -193,6 +194,18 @@ const OWN: &[(ErrorClass, &[&str])] = &[
         &[
             "was interrupted and its output was lost",
             "the run ended before this tool returned a result",
+            "the run ended at this call",
+            "the output of this call was lost.",
+            "\" was lost. do not call it again",
+            "\" was not run, and nothing was changed",
+        ],
+    ),
+    (
+        ErrorClass::Rejected,
+        &[
+            "\" with the same arguments before",
+            "\" was made before, with the same outcome",
+            "\" again with the same arguments changes nothing",
         ],
     ),
 ];
@@ -247,12 +260,14 @@ pub(crate) fn classify(session: &Session, item: &Item, text: &str) -> Option<Err
 /// Whether an output reports a failure to the model: the tool's own, or an injected one, which the dialects of
 /// OpenAI do not mark.
 pub fn reports_error(session: &Session, item: &Item, text: &str) -> bool {
-    let is_ours = || {
-        let head = lowercase_head(text);
-        OWN.iter()
-            .any(|(_, texts)| texts.iter().any(|known| head.contains(known)))
-    };
-    classify(session, item, text).is_some() || is_ours()
+    classify(session, item, text).is_some() || is_own(text)
+}
+
+/// Whether retake wrote an output: about the call, not about what its tool did.
+pub(super) fn is_own(text: &str) -> bool {
+    let head = lowercase_head(text);
+    let mut own = OWN.iter().flat_map(|(_, texts)| *texts);
+    own.any(|known| head.contains(known))
 }
 
 /// Claude Code marks every error; an unmarked output that begins like one is a file or a log that was read.

@@ -1,6 +1,6 @@
 //! tool-error: the output of a call reports an error.
 
-use super::error_class::{TRACEBACK, return_code};
+use super::error_class::{TRACEBACK, is_own, return_code};
 use super::{CheckedItem, ErrorClass, Finding, Rule, RulePage, Run, Scope, Severity};
 use crate::actions::{Offer, quote};
 use crate::content::{has_colours, result_text, terminal_lines};
@@ -24,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
             runtimes begin, by a status of HTTP, or by an output that is nothing but a shell's complaint or a \
             traceback. An error that a tool tells in its own words is not seen; a command that ended with an \
             exit code is one where Claude Code, Codex or mini-swe-agent ran it. In Codex, exit code 1 without \
-            any output is none: a search found nothing.",
+            any output is none: a search found nothing. Nor is what retake itself answered about a call.",
     },
     offers: &[
         Offer::manual("inject-error"),
@@ -41,7 +41,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, subject: &CheckedItem<'_>, findings: &mut Vec<Finding>) {
-    let Some(class) = subject.error else {
+    let Some(class) = subject.error.filter(|_| !is_own(&subject.body.text)) else {
         return;
     };
     let call = run.session.pairing.partner(subject.index);
@@ -206,9 +206,12 @@ fn message(text: &str) -> Cow<'_, str> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::RULE;
+    use crate::rules::error_class::class_of_error;
     use crate::rules::fixture::{Fixture, fixture};
+    use crate::wording::{FailureContext, FailureKind, library, render};
     use serde_json::json;
 
     fn chat(output: &str) -> Fixture {
@@ -283,13 +286,22 @@ mod tests {
                 "interrupted",
             ),
         ] {
+            assert_eq!(class_of_error(text).words(), class, "{text}");
+        }
+        let context = FailureContext {
+            tool: "find".to_owned(),
+            ..FailureContext::default()
+        };
+        let kinds =
+            FailureKind::all().filter(|kind| kind.is_of_call() && *kind != FailureKind::ToolError);
+        for wording in kinds.flat_map(library) {
+            let text = render(&wording.template, &context).unwrap();
             let messages = json!([
                 {"role": "assistant", "content": [
                     {"type": "tool_use", "id": "toolu_1", "name": "find", "input": {}}]},
                 {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1",
                     "is_error": true, "content": text}]}]);
-            let finding = fixture(&messages.to_string()).finding(&RULE);
-            assert_eq!(finding.get("class"), Some(class), "{text}");
+            fixture(&messages.to_string()).expect(&RULE, &[]);
         }
     }
 

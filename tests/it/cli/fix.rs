@@ -286,6 +286,30 @@ fn any_number_of_outputs_without_calls_becomes_text_in_one_go_and_in_their_order
 }
 
 #[test]
+fn an_answer_of_retake_is_no_failure_of_the_tool() {
+    let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    let text = std::fs::read_to_string(sessions.join("orphan-at-compaction.jsonl")).unwrap();
+    let here = folder(&[("run.jsonl", &text)]);
+    let (code, _, err) = told(here.path(), &["fix", "run.jsonl", "-o", "fixed.jsonl"]);
+    assert!(code == 0 && !err.contains("stay"), "{err}");
+    let (_, out, _) = told(here.path(), &["check", "fixed.jsonl"]);
+    assert!(out.contains("no findings"), "{out}");
+}
+
+#[test]
+fn the_warnings_that_stay_are_those_that_check_finds_in_the_copy() {
+    let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    for name in ["unknown-tool.json", "misplaced-results.json"] {
+        let here = tempfile::tempdir().unwrap();
+        let copy = here.path().join("run.json").display().to_string();
+        let (_, _, err) = told(&sessions, &["fix", name, "-o", &copy]);
+        assert!(err.contains("1 warning stays"), "{name}: {err}");
+        let (_, out, _) = told(here.path(), &["check", "run.json"]);
+        assert!(out.contains("\n1 warning"), "{name}: {out}");
+    }
+}
+
+#[test]
 fn standard_input_is_fixed_to_standard_output() {
     let output = retake().args(["fix", "-"]).write_stdin(MISPLACED).output();
     let output = output.unwrap();
