@@ -60,7 +60,8 @@ impl Baseline {
         for (number, line) in text.lines().enumerate() {
             let line = serde_json::from_str::<Line>(line).map_err(|_| {
                 let message = format!("{name}:{}: not a line of a report", number + 1);
-                let hint = format!("`retake check PATH --format json > {name}` writes a baseline");
+                // The file that was named may be a recording.
+                let hint = "`retake check PATH --format json > baseline.jsonl` writes a baseline";
                 Failure::with_hint(message, hint)
             })?;
             if let Line::Finding {

@@ -312,7 +312,8 @@ fn findings_of_a_baseline_do_not_count_again_wherever_they_stand_now() {
     let (code, _, err) = check(&with_baseline);
     assert_eq!(code, 2);
     assert!(
-        err.contains("base.jsonl:2: not a line of a report") && err.contains("writes a baseline"),
+        err.contains("base.jsonl:2: not a line of a report")
+            && err.contains("> baseline.jsonl` writes a baseline"),
         "{err}"
     );
 }
