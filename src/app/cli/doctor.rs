@@ -170,7 +170,6 @@ struct SessionCase {
 /// A finding that keeps an agent from going on, and what its provider or the agent makes of it.
 #[derive(Serialize)]
 struct Obstacle {
-    line: Option<u64>,
     #[serde(flatten)]
     finding: FindingReport,
     /// How the provider refuses such a request.
@@ -415,7 +414,6 @@ impl Obstacle {
         let repair = agent.and_then(|agent| agent.repair(rule));
         let sentence = refusal_of(rule, dialect).filter(|_| repair.is_none());
         Self {
-            line: finding.place.line,
             provider_text: sentence.map(|sentence| &*sentence.example),
             provider: sentence.map_or("", |sentence| sentence.provider.name()),
             repair,
@@ -769,7 +767,7 @@ fn write_obstacles(
     let mut shown = None;
     for obstacle in all.iter().take(MOST_SHOWN) {
         let finding = &obstacle.finding;
-        let line = obstacle.line.map(|line| format!("line {line}, "));
+        let line = finding.place.line.map(|line| format!("line {line}, "));
         let item = finding.item.map(|item| format!("item {item}: "));
         let place = [line, item].into_iter().flatten().collect::<String>();
         let message = safe_line(&finding.message);

@@ -269,6 +269,98 @@ fn rules_can_be_chosen_and_left_out() {
     );
 }
 
+/// A JSON value, no object of which has a key twice.
+struct Distinct;
+
+impl<'de> serde::Deserialize<'de> for Distinct {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Walk;
+        impl<'de> serde::de::Visitor<'de> for Walk {
+            type Value = Distinct;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("JSON")
+            }
+            fn visit_unit<E>(self) -> Result<Distinct, E> {
+                Ok(Distinct)
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<Distinct, E> {
+                Ok(Distinct)
+            }
+            fn visit_i64<E>(self, _: i64) -> Result<Distinct, E> {
+                Ok(Distinct)
+            }
+            fn visit_u64<E>(self, _: u64) -> Result<Distinct, E> {
+                Ok(Distinct)
+            }
+            fn visit_f64<E>(self, _: f64) -> Result<Distinct, E> {
+                Ok(Distinct)
+            }
+            fn visit_str<E>(self, _: &str) -> Result<Distinct, E> {
+                Ok(Distinct)
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<Distinct, A::Error> {
+                while list.next_element::<Distinct>()?.is_some() {}
+                Ok(Distinct)
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Distinct, A::Error> {
+                let mut keys = std::collections::HashSet::new();
+                while let Some((key, _)) = map.next_entry::<String, Distinct>()? {
+                    if !keys.insert(key.clone()) {
+                        let fault = format!("{key} is there twice");
+                        return Err(serde::de::Error::custom(fault));
+                    }
+                }
+                Ok(Distinct)
+            }
+        }
+        from.deserialize_any(Walk)
+    }
+}
+
+#[test]
+fn no_report_in_json_has_a_key_twice() {
+    let sessions = sessions();
+    for arguments in [
+        &["check", ".", "--format", "json"][..],
+        &["check", ".", "--format", "sarif"],
+        &["doctor", ".", "--format", "json"],
+        &["health", ".", "--format", "json"],
+        &["usage", ".", "--format", "json"],
+        &["list", ".", "--format", "json"],
+        &["takes", "unknown-tool.json", "--format", "json"],
+        &[
+            "convert",
+            "unknown-tool.json",
+            "--to",
+            "chat",
+            "--losses",
+            "--format",
+            "json",
+        ],
+        &[
+            "split",
+            "turn-limit.json",
+            "--keep",
+            "1",
+            "--format",
+            "json",
+        ],
+    ] {
+        let (code, out, err) = told(&sessions, arguments);
+        let values = serde_json::Deserializer::from_str(&out).into_iter::<Distinct>();
+        for value in values {
+            assert!(value.is_ok(), "{arguments:?}: {}", value.err().unwrap());
+        }
+        assert!(!out.is_empty(), "{arguments:?}: {code} {err}");
+    }
+}
+
 #[test]
 fn findings_of_a_baseline_do_not_count_again_wherever_they_stand_now() {
     let here = folder(&[("story.json", STORY), ("clean.json", CLEAN)]);
