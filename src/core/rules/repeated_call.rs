@@ -161,8 +161,10 @@ fn report(run: &Run<'_>, series: &Series, findings: &mut Vec<Finding>) {
         return;
     }
     let text = series.output.map(|output| run.quote(output));
+    let text = text.filter(|text| !text.is_empty());
     let outcome = match (&text, series.differs) {
-        (None, _) => "nothing changed",
+        (None, false) => "nothing changed",
+        (None, true) => "brought nothing new",
         (Some(_), false) => "nothing changed; it read each time",
         (Some(_), true) => "brought nothing new; its last output",
     };
@@ -245,6 +247,11 @@ mod tests {
             "status was called 3 times with the same arguments and nothing changed; it read each time: late"
         );
         assert_eq!(finding.related, Some(0));
+        let silent = [("think 7", ""); 3];
+        assert_eq!(
+            run(&silent).finding(&RULE).message(),
+            "think was called 3 times with the same arguments and nothing changed"
+        );
     }
 
     #[test]
