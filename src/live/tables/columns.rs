@@ -169,7 +169,7 @@ tables! {
         ended: Option<Time>, "the last time that is recorded";
         model_ms: u64, "while the model answered";
         tools_ms: u64, "while tools ran";
-        waiting_ms: u64, "before messages of the user";
+        waiting_ms: u64, "before messages of the user and answers to tools that ask";
         counted: usize, "turns whose tokens are recorded";
         input_tokens: Option<u64>, "what was sent, with what the cache held and took";
         cached_tokens: Option<u64>, "what the cache held of it";

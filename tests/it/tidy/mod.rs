@@ -60,8 +60,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "json", "session", "wire", "rules", "suggest", "wording", "engine", "config", "dice",
         ],
     ),
-    // A failed call is what a rule finds.
-    ("usage", &["json", "session", "wire", "rules"]),
+    // A failed call is what a rule finds; the tools that ask a person are known by name.
+    ("usage", &["json", "session", "wire", "rules", "suggest"]),
     (
         "replay",
         &["json", "session", "wire", "formats", "redact", "usage"],
