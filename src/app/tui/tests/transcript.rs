@@ -140,6 +140,15 @@ fn a_call_whose_result_has_a_finding_is_not_ticked() {
         desk.press("g").sees(&format!("✓ {fine}("));
         desk.sees(&format!("● {faulty}("));
     }
+    let mut desk = Desk::of("misplaced-results.json");
+    desk.go_to(4);
+    let shown = desk.screen();
+    let is_faulty = |row: &&str| row.contains("There is enough") || row.contains("queue_assay");
+    let mut rows = shown.lines().filter(is_faulty);
+    assert!(
+        rows.clone().count() > 1 && !rows.any(|row| row.contains('✓')),
+        "{shown}"
+    );
 }
 
 /// A rollout of Codex with one call and what its runtime answered.
