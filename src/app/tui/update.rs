@@ -2,7 +2,7 @@
 
 mod arrive;
 mod exchange;
-mod fix_all;
+pub(super) mod fix_all;
 mod lab;
 mod layers;
 mod leaving;

@@ -115,6 +115,22 @@ fn all_safe_fixes_are_shown_first_and_become_one_take() {
 }
 
 #[test]
+fn all_safe_fixes_are_applied_to_the_request_that_a_history_is_rebuilt_as() {
+    let output = |id: u32| serde_json::json!({"role": "tool", "tool_call_id": format!("b{id}"), "function": "bash", "content": "x"});
+    // The error at the end is no part of the request.
+    let text = serde_json::json!({"version": 2, "status": "success", "eval": {"task": "t", "model": "m"},
+        "samples": [{"id": 1, "epoch": 1, "input": "x", "target": "", "error": {"message": "boom"},
+            "messages": [output(0), output(1), {"role": "user", "content": "so?"}]}]});
+    let mut desk = Desk::with("a.json", &text.to_string());
+    desk.press("Y").sees("fix all: 2 safe fixes").press("enter");
+    desk.sees("take 2: 2 safe fixes; needs take 1");
+    assert_eq!(desk.items(), ["user"; 3]);
+    assert!(desk.rules().is_empty(), "{:?}", desk.rules());
+    desk.press("u");
+    assert_eq!(desk.items().len(), 4);
+}
+
+#[test]
 fn a_call_that_was_written_as_text_is_edited_into_the_call_that_it_is() {
     let mut desk = Desk::of("leaked-call.json");
     desk.press("] e").sees("make it a call");

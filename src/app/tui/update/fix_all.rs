@@ -60,10 +60,7 @@ pub(super) fn begin(state: &mut State) {
             counted(hidden, "change")
         ));
     }
-    let title = match fixes.applied.len() {
-        1 => "1 safe fix".to_owned(),
-        several => format!("{several} safe fixes"),
-    };
+    let title = title_of(&fixes);
     let proposal = Proposal::new(&Proposed {
         title: format!("fix all: {title}"),
         safety: Safety::Safe,
@@ -85,7 +82,7 @@ pub(super) fn begin(state: &mut State) {
             cause: TakeCause {
                 rule: None,
                 item: first,
-                action: Some("fix-all".to_owned()),
+                action: Some(FIX_ALL.to_owned()),
                 by: Author::Operator,
             },
             notes,
@@ -109,6 +106,17 @@ pub(super) fn begin(state: &mut State) {
     };
     let opening = OpeningLayer::new(proposal, decide);
     opening.as_long_as(is_shown).over(state);
+}
+
+/// The action of such a take.
+pub(in crate::tui) const FIX_ALL: &str = "fix-all";
+
+/// What such a take is called.
+pub(in crate::tui) fn title_of(fixes: &SafeFixes) -> String {
+    match fixes.applied.len() {
+        1 => "1 safe fix".to_owned(),
+        several => format!("{several} safe fixes"),
+    }
 }
 
 /// Most items that are named of those that an action fixes.

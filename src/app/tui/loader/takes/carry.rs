@@ -4,10 +4,11 @@
 use super::checking::Check;
 use crate::tui::loader::work::Work;
 use crate::tui::state::document::{Document, Place};
+use crate::tui::update::fix_all::{FIX_ALL, title_of};
 use retake_core::actions;
 use retake_core::session::takes::{Take, TakeId};
 use retake_core::session::{Edit, Session, index_number};
-use retake_live::{TakeError, TakeStore};
+use retake_live::{TakeError, TakeStore, check_session, safe_fixes};
 use std::sync::Arc;
 
 impl Work {
@@ -31,10 +32,18 @@ impl Work {
         self.judge(bench, rebuilt, found)?;
         let request = request.sessions.first().ok_or_else(missing)?;
         let meant = about.cause.item.map_or(0, |item| item as usize);
-        if can_carry(history, request, edits) {
-            let id = bench.take(index_number(session), request, edits, about.clone())?;
+        let carried = match can_carry(history, request, edits) {
+            true => Some((edits.to_vec(), about)),
+            false => self.all_fixes_of(request, about)?,
+        };
+        if let Some((edits, about)) = carried {
+            let id = bench.take(index_number(session), request, &edits, about.clone())?;
             let action = about.cause.action.as_deref().and_then(actions::find);
-            let action = action.map_or("fork", |action| action.title);
+            let action = match (action, &*about.title) {
+                (Some(action), _) => action.title,
+                (None, "") => "fork",
+                (None, title) => title,
+            };
             let message = format!(
                 "{id}: {action}; needs {rebuilt}, the history as one request without times, tokens and costs; \
                  u undoes both"
@@ -47,6 +56,24 @@ impl Work {
         });
         let message = format!("{error}: history rebuilt as one request; repeat the action");
         self.show(bench, before, None, at, message)
+    }
+
+    /// All safe fixes of the request, where those of the history were accepted.
+    fn all_fixes_of(
+        &self,
+        request: &Session,
+        about: Take,
+    ) -> Result<Option<(Vec<Edit>, Take)>, TakeError> {
+        if about.cause.action.as_deref() != Some(FIX_ALL) {
+            return Ok(None);
+        }
+        let target = self.knowledge.target;
+        let fixes = safe_fixes(request, &check_session(request, target)?, target);
+        let about = Take {
+            title: title_of(&fixes),
+            ..about
+        };
+        Ok((!fixes.edits.is_empty()).then_some((fixes.edits, about)))
     }
 }
 
