@@ -131,6 +131,19 @@ fn all_safe_fixes_are_applied_to_the_request_that_a_history_is_rebuilt_as() {
 }
 
 #[test]
+fn what_may_go_with_a_fix_of_the_same_item_is_not_said_to_stay() {
+    let call = call("c", "find", r#"{"q": "unfin"#);
+    let mut desk = Desk::with(
+        "a.json",
+        &request(&[&call, r#"{"role":"user","content":"so?"}"#]),
+    );
+    desk.press("Y").misses("stays").sees("1 orphan-call may go");
+    desk.press("enter").sees("take 1: 1 safe fix");
+    let left = desk.rules();
+    assert!(!left.iter().any(|rule| rule == "orphan-call"), "{left:?}");
+}
+
+#[test]
 fn a_call_that_was_written_as_text_is_edited_into_the_call_that_it_is() {
     let mut desk = Desk::of("leaked-call.json");
     desk.press("] e").sees("make it a call");

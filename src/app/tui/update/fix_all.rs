@@ -147,7 +147,7 @@ fn applied_words(fixes: &SafeFixes) -> Vec<String> {
     words.collect()
 }
 
-/// What stays as it is, and why: `2 invalid-arguments stay: only unsafe fixes`.
+/// What stays as it is, and why: `2 invalid-arguments stay: the only fix is unsafe`.
 fn left_words(findings: &[Finding], fixes: &SafeFixes) -> Vec<String> {
     let applied = fixes.applied.iter().map(|it| (it.item, it.rule));
     let applied: HashSet<_> = applied.collect();
@@ -166,22 +166,26 @@ fn left_words(findings: &[Finding], fixes: &SafeFixes) -> Vec<String> {
     }
     let words = counts.into_iter().map(|((rule, reason), count)| {
         let stay = if count == 1 { "stays" } else { "stay" };
-        format!("{count} {rule} {stay}: {reason}")
+        match reason {
+            Some(reason) => format!("{count} {rule} {stay}: {reason}"),
+            None => format!("{count} {rule} may go with these fixes; if not, press Y again"),
+        }
     });
     words.collect()
 }
 
-fn reason(finding: &Finding, fixes: &SafeFixes) -> String {
+/// Why a finding stays; `None` where its fix waits for another one of the same items.
+fn reason(finding: &Finding, fixes: &SafeFixes) -> Option<String> {
     let mut refused = fixes.refused.iter();
     let refusal = refused.find(|it| Some(it.item) == finding.item && it.rule == finding.rule.id);
     let offers = |safety| finding.offers.iter().any(|offer| offer.safety == safety);
     match refusal {
-        Some(refusal) => refusal.reason.to_string(),
-        None if offers(Safety::Safe) => "checked again once the others are applied".to_owned(),
+        Some(refusal) => Some(refusal.reason.to_string()),
+        None if offers(Safety::Safe) => None,
         None if offers(Safety::Unsafe) => {
-            "only an unsafe fix: it changes what the model saw or did".to_owned()
+            Some("the only fix is unsafe, as it changes what the model saw or did".to_owned())
         }
-        None if offers(Safety::Manual) => "only a fix that needs your words".to_owned(),
-        None => "no fix is offered".to_owned(),
+        None if offers(Safety::Manual) => Some("the fix needs your words".to_owned()),
+        None => Some("no fix is offered".to_owned()),
     }
 }
