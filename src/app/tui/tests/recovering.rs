@@ -457,6 +457,15 @@ fn the_next_invalid_value_is_gone_to_and_what_is_not_json_is_not_accepted() {
 }
 
 #[test]
+fn a_text_that_was_left_is_a_draft_of_its_own_value_only() {
+    let mut desk = Desk::of("schema-break.json");
+    desk.press("] E esc e ^n enter")
+        .sees("recipient/postcode, as text")
+        .misses("function");
+    desk.press("`10115` esc enter").sees("10115");
+}
+
+#[test]
 fn the_next_invalid_value_follows_an_edited_one_and_only_what_was_edited_counts() {
     let mut desk = Desk::of("schema-break.json");
     desk.press("] e enter ^x `DE` ^n")

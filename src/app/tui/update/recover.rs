@@ -463,7 +463,7 @@ fn ask_for_value(state: &mut State, attempt: &Attempt, edited: &Arc<EditedItem>,
     let Some(value) = edited.open.values().get(index).cloned() else {
         return;
     };
-    let subject = attempt.draft_key(&value.text);
+    let subject = attempt.draft_key(&format!("{}: {}", value.name, value.text));
     let left = subject.clone();
     let form = edited.form(state, subject.as_ref(), &value);
     let (name, opened_with) = (value.name.clone(), form.text());
