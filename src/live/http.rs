@@ -13,6 +13,7 @@ use retake_core::redact::{HeaderSecret, secrets_of_header};
 use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
+use std::net::IpAddr;
 use std::sync::Once;
 use std::time::Duration;
 
@@ -101,6 +102,13 @@ impl HttpTarget {
     /// The host without its port, an IPv6 address in brackets.
     pub(crate) fn name(&self) -> &str {
         self.0.host_str().unwrap_or_default()
+    }
+
+    /// Whether it is a server on this machine.
+    pub fn is_local(&self) -> bool {
+        let host = self.name().trim_start_matches('[').trim_end_matches(']');
+        let address = host.parse::<IpAddr>();
+        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|ip| ip.is_loopback())
     }
 
     /// The port, also where the scheme implies it.

@@ -179,13 +179,7 @@ impl Upstream {
 
     /// Whether it is a server on this machine, which may speak for any provider.
     pub fn is_local(&self) -> bool {
-        let host = self
-            .base
-            .name()
-            .trim_start_matches('[')
-            .trim_end_matches(']');
-        let address = host.parse::<IpAddr>();
-        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|ip| ip.is_loopback())
+        self.base.target.is_local()
     }
 }
 

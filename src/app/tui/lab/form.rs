@@ -9,6 +9,7 @@ use retake_core::lab::{
 };
 use retake_core::session::Dialect;
 use retake_live::agents::AgentFile;
+use retake_live::http::HttpTarget;
 use retake_live::takes::usual_root;
 use retake_live::trust::Trust;
 use retake_live::wordings::Wordings;
@@ -234,15 +235,45 @@ impl Form {
         })
     }
 
-    /// Whether an order is to be confirmed first: what is asked of the operator then.
-    pub(super) fn warning(&self) -> Option<String> {
-        let mut models = self.models.iter().flatten();
-        let untrusted = models.find(|model| model.is_untrusted)?;
-        Some(format!(
-            "You have not trusted this agent's file yet. The lab {}, {} times at most.",
-            untrusted.does,
-            self.requests()
-        ))
+    /// Whether an order is to be confirmed first: the title of the question, and what is asked of the operator then.
+    pub(super) fn warning(&self) -> Option<(&'static str, String)> {
+        let models = self.models.iter().flatten();
+        let asked = models.filter(|model| model.is_untrusted || model.is_remote);
+        let asked: Vec<&NamedModel> = asked.collect();
+        let (title, file) = match asked.iter().any(|model| model.is_untrusted) {
+            true => (
+                "not trusted",
+                "You have not trusted this agent's file yet. ",
+            ),
+            false => ("requests to a server", ""),
+        };
+        let does = asked.iter().map(|model| match &model.unset {
+            Some(unset) => format!("{} ({unset})", model.does),
+            None => model.does.clone(),
+        });
+        let does: Vec<String> = does.collect();
+        (!does.is_empty()).then(|| {
+            let (requests, does) = (self.requests(), does.join("; it "));
+            let text = format!(
+                "{file}The lab sends the recorded history, {requests} times at most: it {does}."
+            );
+            (title, text)
+        })
+    }
+
+    /// Which key is missing for a provider that answers no request without one, and what to do.
+    pub(super) fn missing_key(&self) -> Option<String> {
+        let mut models = self.models.iter().flatten().map(|model| &model.model);
+        models.find_map(|model| match &model.at {
+            ModelEndpoint::Http {
+                base_url,
+                key_env: Some(key),
+                ..
+            } if base_url == model.dialect.facts().base_url && is_unset(key) => Some(format!(
+                "${key} is not set: set it and restart retake, or name another model"
+            )),
+            _ => None,
+        })
     }
 
     fn spec(&self, models: Vec<NamedModel>) -> Spec {
@@ -324,6 +355,8 @@ fn cap(written: &str) -> Result<Option<u64>, String> {
 
 /// How files of scripts end.
 const SCRIPT: &str = ".script.toml";
+/// How names of files end, and no name of a model.
+const FILES: [&str; 7] = ["toml", "json", "jsonl", "yaml", "yml", "txt", "py"];
 /// Longest script, in bytes.
 const LONGEST: u64 = 1 << 20;
 
@@ -335,6 +368,8 @@ pub struct NamedModel {
     pub does: String,
     /// That variables are not set whose values it needs.
     pub unset: Option<String>,
+    /// Whether requests leave this machine.
+    pub is_remote: bool,
     /// Whether a file that the operator has not trusted says where requests, and a key with them, are sent.
     pub is_untrusted: bool,
 }
@@ -379,6 +414,7 @@ fn read_model(written: &str, dialect: Dialect, wordings: &Wordings) -> Result<Na
         return Ok(NamedModel {
             does: summary(&file.agent),
             unset: unset(&file.agent),
+            is_remote: is_remote(&file.agent.model),
             is_untrusted,
             model: file.model_beside(path),
         });
@@ -401,12 +437,15 @@ fn holds_script(path: &Path) -> bool {
 }
 
 /// Whether a text can only be a path: some models have a `/` in their names, but none is in a folder that is
-/// there.
+/// there, or ends as files do.
 fn names_file(written: &str) -> bool {
     let folder = written.rsplit_once('/').map(|(folder, _)| folder);
+    let ending = written.rsplit_once('.').map(|(_, ending)| ending);
     written.ends_with(['.', '/'])
         || written.starts_with(['.', '~', '/'])
-        || written.ends_with(".toml")
+        || written.contains('\\')
+        || written.matches('/').count() > 1
+        || ending.is_some_and(|ending| FILES.contains(&ending))
         || folder.is_some_and(|folder| Path::new(folder).is_dir())
 }
 
@@ -433,6 +472,7 @@ fn parsed(
     Ok(NamedModel {
         does: summary(&agent),
         unset: unset(&agent),
+        is_remote: is_remote(&agent.model),
         is_untrusted: false,
         model: agent.model,
     })
@@ -450,6 +490,15 @@ fn summary(agent: &Agent) -> String {
         variables.retain(|name| !is_unset(name));
     }
     asks.as_ref().map_or_else(String::new, Power::to_string)
+}
+
+fn is_remote(model: &AgentModel) -> bool {
+    match &model.at {
+        ModelEndpoint::Http { base_url, .. } => {
+            !HttpTarget::parse(base_url).is_ok_and(|target| target.is_local())
+        }
+        ModelEndpoint::Script { .. } => false,
+    }
 }
 
 fn is_unset(name: &str) -> bool {

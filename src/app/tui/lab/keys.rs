@@ -183,9 +183,13 @@ impl Lab {
                 return self.ask_for_model();
             }
         };
+        if let Some(missing) = self.form.missing_key() {
+            self.notice = Some(missing);
+            return;
+        }
         let effect = Effect::Begin(Box::new(order));
-        if let Some(warning) = self.form.warning() {
-            let question = Confirmation::new("not trusted", &warning, "Begin?");
+        if let Some((title, warning)) = self.form.warning() {
+            let question = Confirmation::new(title, &warning, "Begin?");
             return self.confirm(question, effect);
         }
         self.grant(effect);

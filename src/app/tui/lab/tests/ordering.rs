@@ -169,6 +169,8 @@ fn a_mistyped_path_is_no_name_of_a_model() {
     let missing = at("stock.script.toml");
     for written in [
         "sess/lab/stock.",
+        "sess/lab/stock",
+        "stock.jsonl",
         "sess/",
         "./stock",
         "~/stock",
@@ -239,7 +241,9 @@ fn a_model_is_read_before_anybody_is_asked() {
     lab.learn_models(read("gpt-5.2, o5"));
     let shown = screen(&lab, (100, 30));
     assert!(shown.contains("$OPENAI_API_KEY"), "{shown}");
-    assert_eq!(begun(&press(&mut lab, "enter")).models.len(), 2);
+    assert!(press(&mut lab, "enter").is_empty());
+    let shown = screen(&lab, (100, 30));
+    assert!(shown.contains("set it and restart retake, or"), "{shown}");
     let mut lab = super::lab();
     lab.learn_models(read("nowhere.toml"));
     assert!(press(&mut lab, "enter").is_empty());
@@ -264,6 +268,43 @@ fn a_file_that_is_not_trusted_sends_no_key_before_the_operator_has_said_so() {
     let shown = screen(&lab, (100, 30));
     assert!(shown.contains("not trusted this agent's file"), "{shown}");
     assert!(press(&mut lab, "n").is_empty());
+    assert_eq!(begun(&press(&mut lab, "enter y")).models.len(), 1);
+}
+
+#[test]
+fn the_lab_asks_before_it_sends_anything_to_a_server_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("agent.toml");
+    let begun_with = |server: &str| {
+        // A variable that is set wherever tests run takes the place of a key.
+        let agent = format!(
+            "name = \"a\"\ninput = \"hi\"\n[model]\ndialect = \"responses\"\nname = \"m\"\n\
+             key_env = \"CARGO_MANIFEST_DIR\"\n{server}\n"
+        );
+        std::fs::write(&file, agent).unwrap();
+        let mut lab = lab();
+        let dialect = lab.subject().dialect;
+        let written = file.to_string_lossy().into_owned();
+        let mut models = read_models(&written, dialect, &Wordings::default()).unwrap();
+        models[0].is_untrusted = false;
+        lab.learn_models(Ok(models));
+        let effects = press(&mut lab, "enter");
+        (lab, effects)
+    };
+    let here = begun_with("base_url = \"http://127.0.0.1:1/v1\"");
+    assert_eq!(begun(&here.1).models.len(), 1);
+    let (mut lab, effects) = begun_with("");
+    assert!(effects.is_empty());
+    let shown = screen(&lab, (100, 30));
+    for part in [
+        "requests to a server",
+        "times at most",
+        "api.openai.com",
+        "$CARGO_MANIFEST_DIR",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    assert!(press(&mut lab, "enter n").is_empty());
     assert_eq!(begun(&press(&mut lab, "enter y")).models.len(), 1);
 }
 
