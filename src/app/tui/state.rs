@@ -251,6 +251,9 @@ pub struct State {
     pub has_pressed: bool,
     /// How many turns of the session come before what is shown of it, where that is known.
     pub turns_before: Option<usize>,
+    /// The first byte of an item that was appended while the file was read, and the item that has the cursor in its place
+    /// until the next reading.
+    pub unread: Option<(u64, Place)>,
     /// What the operator asked for before the file was read: the last command only.
     pub queued: Option<Queued>,
     /// Whether the end is kept in sight.
@@ -353,6 +356,7 @@ impl State {
             has_moved: false,
             has_pressed: false,
             turns_before: None,
+            unread: None,
             queued: None,
             follow: Follow::Off,
             recovery: Recovery::default(),

@@ -58,6 +58,13 @@ impl Document {
             })
         })
     }
+
+    /// The last item of a session that begins before a byte of the file.
+    pub fn last_before(&self, start: u64, session: usize) -> Option<Place> {
+        let mut items = self.recording.sessions.get(session)?.items.iter();
+        let item = items.rposition(|item| item.span.start < start)?;
+        Some(Place { session, item })
+    }
 }
 
 /// An item of a recording.

@@ -2032,6 +2032,29 @@ fn who_moves_up_from_the_end_of_a_file_that_grew_sees_the_same_rows_once_it_is_w
     assert_eq!(rows(&state), shown);
 }
 
+#[test]
+fn what_was_appended_while_a_large_file_was_read_keeps_the_cursor_once_it_is() {
+    let [before, end, whole] = grown(100);
+    let mut state = State::new("log.jsonl".to_owned(), (140, 30));
+    state.set_flowing(true);
+    state.follow = Follow::On;
+    update(&mut state, Message::Report(Report::Tail(end)));
+    state.prepare();
+    press(&mut state, "k j");
+    assert_eq!(state.follow, Follow::Paused);
+    let last = whole.session(0).unwrap().items.len() - 1;
+    update(&mut state, Message::Report(Report::Whole(before.clone())));
+    state.prepare();
+    assert_eq!(state.item, last - 1, "the last one that was read");
+    update(&mut state, Message::Report(Report::Grown(whole.clone())));
+    state.prepare();
+    assert_eq!(state.item, last);
+    update(&mut state, Message::Report(Report::Whole(before)));
+    press(&mut state, "k");
+    update(&mut state, Message::Report(Report::Grown(whole)));
+    assert_eq!(state.item, 0, "a file that was cut begins anew");
+}
+
 /// Six turns of the user, each answered by a text of 14 lines, a call and its result.
 fn long_turns() -> String {
     let mut messages = Vec::new();

@@ -297,10 +297,14 @@ fn turns_before(old: &Document, end: &Document, state: &State) -> Option<usize> 
 
 /// Shows the whole file with the cursor on the item where it was.
 fn whole(state: &mut State, document: Arc<Document>) {
-    let place = state
-        .document
-        .as_ref()
-        .and_then(|old| same_place(old, &document, state));
+    let here = state.place();
+    let unread = state.unread.take().filter(|(_, place)| *place == here);
+    let start = unread.map(|(start, _)| start);
+    let start = start.or_else(|| Some(state.item()?.span.start));
+    let place = state.document.as_ref().zip(start).and_then(|(old, start)| {
+        let is_ahead = unread.is_some() || old.extent == Extent::Tail;
+        same_place(old, &document, here, start, is_ahead)
+    });
     state.show(document);
     recover::abandon(state);
     let head = state.head.take().map(Effect::Discard);
@@ -309,9 +313,13 @@ fn whole(state: &mut State, document: Arc<Document>) {
     if let Some(place) = place {
         state.transcript.renumber(before, place.item);
     }
+    let found = place.zip(start);
     let place = place.unwrap_or_default();
     state.session = place.session;
     state.item = place.item;
+    let starts_at = |start| state.item().is_some_and(|item| item.span.start == start);
+    let unread = found.filter(|(_, start)| !starts_at(*start));
+    state.unread = unread.map(|(place, start)| (start, place));
     layers::sift_again(state);
     if !state.is_whole() {
         return;
@@ -326,10 +334,15 @@ fn whole(state: &mut State, document: Arc<Document>) {
     }
 }
 
-/// The position of the item with the cursor in the new document.
-fn same_place(old: &Document, new: &Document, state: &State) -> Option<Place> {
-    let here = state.place();
-    let start = state.item()?.span.start;
+/// The position of the item with the cursor, which begins at `start`, in the new document; the last one before it where
+/// it may have been appended since the new document was read.
+fn same_place(
+    old: &Document,
+    new: &Document,
+    here: Place,
+    start: u64,
+    is_ahead: bool,
+) -> Option<Place> {
     let near = match old.extent {
         Extent::Head | Extent::Whole => here,
         Extent::Tail => {
@@ -347,7 +360,8 @@ fn same_place(old: &Document, new: &Document, state: &State) -> Option<Place> {
             }
         }
     };
-    new.find(start, near)
+    let found = new.find(start, near);
+    found.or_else(|| is_ahead.then(|| new.last_before(start, near.session))?)
 }
 
 fn show(
