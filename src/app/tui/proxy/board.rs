@@ -392,6 +392,9 @@ impl ExchangeBoard {
         let seen = self.seen_here()?;
         let worst = words::ranked(seen).into_iter().next();
         let words = match (&seen.phase, worst, seen.notes.last()) {
+            (ExchangePhase::Held(holding), _, _) if holding.is_gone => {
+                "the client left: nothing to decide unless it sends the request again".to_owned()
+            }
             (ExchangePhase::Held(holding), _, _) => {
                 let what = match holding.is_request {
                     true => "the request is held",

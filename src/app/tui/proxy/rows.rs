@@ -194,7 +194,7 @@ impl Rows {
 
 /// Whether it waits for a decision.
 pub fn is_held(seen: &ExchangeSummary) -> bool {
-    matches!(seen.phase, ExchangePhase::Held(_))
+    matches!(&seen.phase, ExchangePhase::Held(holding) if !holding.is_gone)
 }
 
 pub fn is_over(seen: &ExchangeSummary) -> bool {
@@ -245,7 +245,6 @@ const STATES: &[&str] = &[
     "replying",
     "held",
     "retrying",
-    "client-gone",
     "passed",
     "error",
     "released",
@@ -285,7 +284,7 @@ impl Filtered for ExchangeSummary {
         FilterTerm::field(
             "state:streaming",
             Values::OneOf(STATES),
-            "is in this state: asking, waiting, streaming, replying, held, retrying, client-gone, passed, error, \
+            "is in this state: asking, waiting, streaming, replying, held, retrying, passed, error, \
             released, fixed or mended (also again), fixed-again, refused, cut, no-reply, truncated, client-left, \
             interrupted",
         ),

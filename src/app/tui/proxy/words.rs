@@ -14,8 +14,10 @@ pub fn phase(seen: &ExchangeSummary, now: u64) -> String {
         ExchangePhase::Waiting => "waiting".to_owned(),
         ExchangePhase::Replying if seen.streams => "streaming".to_owned(),
         ExchangePhase::Replying => "replying".to_owned(),
+        ExchangePhase::Held(holding) | ExchangePhase::AskingAgain(holding) if holding.is_gone => {
+            ended(&ExchangeEnding::ClientLeft).to_owned()
+        }
         ExchangePhase::Held(holding) => held_for(holding, now),
-        ExchangePhase::AskingAgain(holding) if holding.is_gone => "client gone".to_owned(),
         ExchangePhase::AskingAgain(_) => "retrying".to_owned(),
         ExchangePhase::Ended(ExchangeEnding::Passed) if seen.rewritten.again => {
             "fixed again".to_owned()
@@ -45,7 +47,6 @@ pub fn ranked(seen: &ExchangeSummary) -> Vec<&ExchangeFinding> {
 /// How an exchange is held, so short that the time that is left has room.
 fn held_for(holding: &Holding, now: u64) -> String {
     match holding.until_ms {
-        _ if holding.is_gone => "client gone".to_owned(),
         Some(_) => format!("held {}", countdown(holding, now)),
         None => "held".to_owned(),
     }

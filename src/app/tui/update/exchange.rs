@@ -20,7 +20,7 @@ use std::sync::Arc;
 const UNCHANGED: &str = "nothing was changed: the agent and the provider see the same";
 
 /// The notice once nobody waits for a decision any more.
-const GONE: &str = "the client is gone: nothing left to decide; q closes, w saves";
+const GONE: &str = "the client left: nothing to decide; q closes, w saves";
 
 /// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing
 /// is left to do here.

@@ -91,7 +91,7 @@ fn hurry(state: &State) -> Option<String> {
     let open = state.exchange.as_ref().filter(|_| state.has_overlay())?;
     if open.is_settled() {
         let why = match open.is_gone() {
-            true => "the client is gone".to_owned(),
+            true => "the client left".to_owned(),
             false => words::outcome(&open.seen, None),
         };
         return Some(format!(
@@ -107,7 +107,7 @@ fn hurry(state: &State) -> Option<String> {
 /// What is in place of what the run does, once nobody waits for it.
 pub(super) fn gone(state: &State, theme: &Theme) -> Option<Vec<Span<'static>>> {
     let open = state.exchange.as_ref()?;
-    let words = format!("{} client gone", theme.glyphs.error);
+    let words = format!("{} client left", theme.glyphs.error);
     open.is_gone()
         .then(|| vec![Span::styled(words, theme.error)])
 }

@@ -224,9 +224,9 @@ fn b2_the_client_that_leaves_leaves_nothing_to_decide() {
         ..exchange(4, ExchangePhase::Ended(ExchangeEnding::ClientLeft))
     });
     assert!(next.is_empty(), "{next:?}");
-    desk.sees("too late: the client is gone");
+    desk.sees("too late: the client left");
     assert!(began.elapsed() < Duration::from_secs(1));
-    desk.press("esc").sees("client gone");
+    desk.press("esc").sees("client left");
     assert!(!desk.state.has_overlay());
     for key in [
         "i", "r", "a", "s", "e", "o", "x", "u", "c", "X", "A", "enter",

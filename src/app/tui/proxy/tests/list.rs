@@ -35,6 +35,34 @@ fn a_busy_list_tells_what_each_exchange_is_doing() {
 }
 
 #[test]
+fn what_a_client_has_left_is_held_no_more() {
+    let mut board = board(30);
+    let mut left = held(5, Some(302));
+    let ExchangePhase::Held(holding) = &mut left.phase else {
+        panic!("{left:?}");
+    };
+    holding.is_gone = true;
+    left.held_since_ms = Some(BEGAN);
+    board.hear(vec![news(held(4, Some(302))), news(left)]);
+    let shown = screen(&board, (170, 16));
+    assert!(shown.contains("● 1 held"), "{shown}");
+    let row = shown.lines().find(|line| line.contains("client left"));
+    assert!(!row.unwrap().contains("30s"), "{shown}");
+    for _ in 0..2 {
+        press(&mut board, "}");
+        assert_eq!(board.here(), Some(ExchangeId(4)));
+    }
+    press(&mut board, "G");
+    let shown = screen(&board, (170, 16));
+    assert!(
+        shown.contains("the client left: nothing to decide"),
+        "{shown}"
+    );
+    assert!(!shown.contains("a release"), "{shown}");
+    assert!(press(&mut board, "a").is_empty());
+}
+
+#[test]
 fn held_exchanges_count_down_and_stand_in_the_header_wherever_the_cursor_is() {
     let mut board = busy();
     for id in 10..60 {

@@ -79,6 +79,8 @@ impl ExchangeBoard {
                 let first = words::span(seen.first_ms);
                 text(&format!("{first}/{total}"), theme.dim)
             }
+            // How long the client waited is counted once it cannot come back.
+            ExchangeColumn::Held if seen.phase.hold().is_some_and(|it| it.is_gone) => Vec::new(),
             ExchangeColumn::Held => match seen.held_until(self.now) {
                 0 => Vec::new(),
                 held => text(&words::span(Some(held)), theme.dim),
@@ -92,6 +94,11 @@ impl ExchangeBoard {
         let (glyph, style): (&str, Style) = match &seen.phase {
             ExchangePhase::Asking | ExchangePhase::Waiting => (theme.glyphs.dot, theme.dim),
             ExchangePhase::Replying => (theme.glyphs.down, theme.info),
+            ExchangePhase::Held(holding) | ExchangePhase::AskingAgain(holding)
+                if holding.is_gone =>
+            {
+                (theme.glyphs.warning, theme.error)
+            }
             ExchangePhase::Held(_) => (theme.glyphs.run, theme.warning),
             ExchangePhase::AskingAgain(_) => (theme.glyphs.pair, theme.info),
             ExchangePhase::Ended(ExchangeEnding::Passed) if seen.rewritten.again => {
