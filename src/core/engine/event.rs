@@ -192,6 +192,8 @@ pub enum Reason {
         call: CallKey,
         tool: String,
         arguments: String,
+        /// Whether each call of the tool needs one: it cannot be approved for good.
+        is_each_time: bool,
     },
     /// The operator is the tool.
     AskOperator {

@@ -30,11 +30,18 @@ pub struct ApprovalForm {
     pub arguments: String,
     title: SafeText,
     text: Vetting,
+    /// What its keys are not used for.
+    without: &'static [Command],
 }
 
 impl ApprovalForm {
     /// Asks about a call; `runs` is what its tool runs, where that is known.
-    pub fn new(call: CallKey, tool: &str, arguments: String, runs: Option<&str>) -> Self {
+    pub fn new(
+        (call, tool): (CallKey, &str),
+        arguments: String,
+        runs: Option<&str>,
+        is_each_time: bool,
+    ) -> Self {
         let mut title = SafeText::from_static("approve ");
         title.push(&SafeText::single_line(tool, 200));
         title.push(&SafeText::from_static("?"));
@@ -45,6 +52,11 @@ impl ApprovalForm {
             arguments,
             title,
             text: Vetting::new(lines),
+            without: if is_each_time {
+                &[Command::Always]
+            } else {
+                &[]
+            },
         }
     }
 }
@@ -68,7 +80,9 @@ impl Layer<State> for ApprovalForm {
         }
         match command(Context::Approval, &key) {
             Some(command @ (Command::Leave | Command::No | Command::Change)) => Step::Done(command),
-            Some(command @ (Command::Yes | Command::Always)) if self.text.was_read() => {
+            Some(command @ (Command::Yes | Command::Always))
+                if self.text.was_read() && !self.without.contains(&command) =>
+            {
                 Step::Done(command)
             }
             _ => {
@@ -83,6 +97,7 @@ impl Layer<State> for ApprovalForm {
             title: &self.title,
             context: Context::Approval,
             gated: &[Command::Yes, Command::Always],
+            without: self.without,
             text: &self.text,
             more: MORE,
         };
@@ -96,6 +111,8 @@ pub(super) struct Vetted<'a> {
     pub(super) context: Context,
     /// Keys that have no use before it was read.
     pub(super) gated: &'a [Command],
+    /// Keys that have no use at all.
+    pub(super) without: &'a [Command],
     pub(super) text: &'a Vetting,
     /// The notice until it was read.
     pub(super) more: &'static str,
@@ -119,10 +136,10 @@ impl Vetted<'_> {
             self.text.view(frame, body, now, theme);
             inside
         };
-        let inside = draw(frame, if was_read { &[] } else { self.gated });
+        let inside = draw(frame, if was_read { self.without } else { self.gated });
         if self.text.was_read() {
             if !was_read {
-                draw(frame, &[]);
+                draw(frame, self.without);
             }
             return;
         }
@@ -299,6 +316,7 @@ impl Layer<State> for TrustForm {
             title: &self.title,
             context: Context::Trust,
             gated: &[Command::Yes],
+            without: &[],
             text: &self.text,
             more: UNTRUSTED,
         };

@@ -77,6 +77,7 @@ fn everything(text: &str, size: (u16, u16), mut seen: impl FnMut(&Desk)) {
             call: named("c"),
             tool: own(),
             arguments: own(),
+            is_each_time: false,
         },
         Reason::AskOperator {
             call: named("d"),

@@ -36,6 +36,20 @@ fn an_approval_is_read_to_its_end_before_it_is_given() {
 }
 
 #[test]
+fn what_is_asked_each_time_is_not_approved_for_good() {
+    let mut desk = Desk::live(&[SAID, CALLED]);
+    let mut each_time = approval("call_2", "{}");
+    if let Reason::Approval { is_each_time, .. } = &mut each_time {
+        *is_each_time = true;
+    }
+    desk.tell(running(&[])).tell(paused(&[each_time]));
+    desk.at(3000).sees("y run it").misses("A always").press("A");
+    assert!(desk.asked().is_empty() && desk.state.has_overlay());
+    desk.press("y");
+    assert_eq!(desk.asked().len(), 1);
+}
+
+#[test]
 fn a_call_is_rejected_with_words_or_edited_or_left() {
     let mut desk = Desk::live(&[SAID, CALLED]);
     desk.tell(running(&[]))

@@ -51,6 +51,7 @@ pub(super) fn approval(id: &str, arguments: &str) -> Reason {
         call: call(id),
         tool: "refund".to_owned(),
         arguments: arguments.to_owned(),
+        is_each_time: false,
     }
 }
 

@@ -38,6 +38,7 @@ impl EventHandler<'_> {
                     })
                 }
                 _ if self.needs_approval(&call) => holds.push(Reason::Approval {
+                    is_each_time: self.approval_of(&call.tool) == Approval::Always,
                     call: call.key,
                     tool: call.tool,
                     arguments: call.arguments,
@@ -87,14 +88,18 @@ impl EventHandler<'_> {
     pub(crate) fn needs_approval(&self, call: &RunCall) -> bool {
         let decided = &self.state.decided;
         let is_approved = is_listed(&decided.approved, call) || self.runs_again(call);
-        let known = self.config.tools.get(&call.tool);
-        let approval = self.config.policy.approval(&call.tool);
-        let approval = approval.or(known.map(|known| known.approval));
-        match approval.unwrap_or(Approval::Never) {
+        match self.approval_of(&call.tool) {
             Approval::Never => false,
             Approval::Ask => !is_approved && !decided.approved_tools.contains(&call.tool),
             Approval::Always => !is_approved,
         }
+    }
+
+    fn approval_of(&self, tool: &str) -> Approval {
+        let known = self.config.tools.get(tool);
+        let approval = self.config.policy.approval(tool);
+        let approval = approval.or(known.map(|known| known.approval));
+        approval.unwrap_or(Approval::Never)
     }
 
     fn start(&mut self, call: &RunCall) {

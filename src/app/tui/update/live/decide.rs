@@ -97,12 +97,13 @@ pub(super) fn open_approval(state: &mut State) {
         call,
         tool,
         arguments,
+        is_each_time,
     }) = approval(state)
     else {
         return;
     };
     let runs = state.live.runs(&tool);
-    let dialog = ApprovalForm::new(call.clone(), &tool, arguments.clone(), runs);
+    let dialog = ApprovalForm::new((call.clone(), &tool), arguments.clone(), runs, is_each_time);
     let waiting = call.clone();
     let decide = move |state: &mut State, dialog: &mut ApprovalForm, command| match command {
         Command::Yes | Command::Always => {
