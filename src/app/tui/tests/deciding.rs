@@ -150,8 +150,20 @@ fn what_may_have_run_runs_again_only_when_that_is_confirmed() {
     desk.press("enter n");
     assert!(desk.asked().is_empty());
     desk.press("r y");
-    let call = call("call_2");
-    assert_eq!(desk.asked_engine(), [RunCommand::RunAgain { call }]);
+    let again = RunCommand::RunAgain {
+        call: call("call_2"),
+    };
+    assert_eq!(desk.asked_engine(), [again.clone()]);
+    desk.misses("c continue").misses(". step");
+    desk.press("enter")
+        .sees("run the call again")
+        .sees("inject error")
+        .sees("supply output");
+    desk.press("r y");
+    assert_eq!(desk.asked_engine(), [again]);
+    desk.press("enter i")
+        .sees("reports an error: [yes]")
+        .press("esc");
     desk.press("o ^s");
     assert!(matches!(
         &desk.asked_engine()[..],

@@ -4,7 +4,7 @@
 mod follow;
 pub(super) mod words;
 
-use super::{exchange, fix_all, lab, layers, takes};
+use super::{exchange, fix_all, lab, layers, live, takes};
 use crate::tui::effect::{Effect, TakeOrder};
 use crate::tui::layer::Layer;
 use crate::tui::recovery::changes::{changes_of, open_arguments};
@@ -20,7 +20,7 @@ use crate::tui::state::document::Document;
 use crate::tui::state::recovery::{Attempt, Awaited, DraftKey};
 use follow::{end_before_reply, what_follows};
 use retake_core::actions::{self, ActionError, ActionInput, Offer, Plan, Safety};
-use retake_core::engine::TURN_LIMIT;
+use retake_core::engine::{Reason, TURN_LIMIT};
 use retake_core::repair::{Repair, repair};
 use retake_core::rules::{self, Finding, OrphanCause, Run, argument_faults, beside};
 use retake_core::session::takes::{Author, Take, TakeCause, TakeOutcome};
@@ -82,21 +82,43 @@ pub(super) fn offers(state: &mut State) {
         let tried = scene.map_or_else(Vec::new, |scene| {
             actions::offers_of(&scene, &finding.offers, &ActionInput::default())
         });
-        let offers = tried.into_iter().map(|tried| OfferRow {
-            what: match tried.action.id {
-                "supply-output" if has_output(finding) => "replace the output",
-                _ => tried.action.what,
-            },
-            offer: actions::Offer {
-                action: tried.action.id,
-                safety: tried.safety,
-            },
-            refusal: tried
-                .outcome
-                .err()
-                .filter(|refusal| !refusal.is_question())
-                .map(|refusal| refusal.to_string()),
-        });
+        let mut offers = Vec::new();
+        // What may have run is settled by the keys of the run, too.
+        let is_offered = |action| tried.iter().any(|tried| tried.action.id == action);
+        if is_offered("supply-output")
+            && let Some(Reason::MayHaveRun { .. }) = state.live.reason_at(state.item)
+        {
+            let rows = [
+                ("retry", "run the call again: it may have run before"),
+                ("inject-error", "give the call an error as its output"),
+            ];
+            let rows = rows.into_iter().filter(|row| !is_offered(row.0));
+            offers.extend(rows.map(|(action, what)| OfferRow {
+                what,
+                offer: Offer {
+                    action,
+                    safety: Safety::Unsafe,
+                },
+                refusal: None,
+            }));
+        }
+        offers.extend(tried.into_iter().map(|tried| {
+            OfferRow {
+                what: match tried.action.id {
+                    "supply-output" if has_output(finding) => "replace the output",
+                    _ => tried.action.what,
+                },
+                offer: actions::Offer {
+                    action: tried.action.id,
+                    safety: tried.safety,
+                },
+                refusal: tried
+                    .outcome
+                    .err()
+                    .filter(|refusal| !refusal.is_question())
+                    .map(|refusal| refusal.to_string()),
+            }
+        }));
         OfferGroup {
             rule: finding.rule,
             severity: finding.severity,
@@ -104,7 +126,7 @@ pub(super) fn offers(state: &mut State) {
                 true => "the call waits for its output".to_owned(),
                 false => with_hope(finding),
             },
-            offers: offers.collect(),
+            offers,
             has_words: !is_waiting && lab::has_words(finding),
         }
     });
@@ -123,7 +145,11 @@ pub(super) fn offers(state: &mut State) {
     let menu = OffersMenu::new(groups);
     let choose = |state: &mut State, _: &mut OffersMenu, chosen: Chosen| match chosen {
         Chosen::Action(finding, action) => {
-            begin_on(state, finding, action);
+            state.leave_layers();
+            let is_of_run = live::decide::recover(state, action);
+            if !is_of_run {
+                begin_on(state, finding, action);
+            }
             Flow::Close
         }
         Chosen::Lab(finding) => {

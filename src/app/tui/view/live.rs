@@ -203,8 +203,12 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
     };
     let is_first = !matches!(live.reason_at(state.item), Some(Reason::Fault { .. }));
     let mut hints = of(&rows, is_first);
-    // A fault holds the run until it is settled.
-    let go_on = if is_first { go_on } else { &go_on[2..] };
+    // A fault, and a call that may have run, hold the run until they are settled.
+    let is_settled = !matches!(
+        live.reason_at(state.item),
+        Some(Reason::Fault { .. } | Reason::MayHaveRun { .. })
+    );
+    let go_on = if is_settled { go_on } else { &go_on[2..] };
     hints.extend(of(go_on, is_first));
     hints
 }
