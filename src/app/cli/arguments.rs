@@ -580,7 +580,7 @@ pub struct RecoveryWish {
     /// What the model reads, as a template; or the text of an output that is supplied
     #[arg(long, value_name = "TEXT")]
     pub words: Option<String>,
-    /// The value of a fallback
+    /// The value of a fallback; for edit the new arguments of a call, or the new text of a result
     #[arg(long, value_name = "JSON", value_parser = json)]
     pub value: Option<Value>,
     /// Include the fallback in the history that the model sees

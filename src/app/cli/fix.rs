@@ -4,7 +4,7 @@ use super::arguments::FixArguments;
 use super::exit::{Exit, Failure, print_error, refused};
 use super::inputs::{self, as_request_first, inputs_of, refuse_to_overwrite, session_named};
 use super::output::{JsonOutput, Output, counted, name_of, safe_line};
-use super::recovery::{no_offer, value_text, wordings};
+use super::recovery::{item_with, no_offer, value_text, wordings};
 use super::style::Palette;
 use crate::tui::state::pretty::lay_out;
 use retake_core::actions::{ActionError, Safety};
@@ -118,9 +118,11 @@ fn fix_chosen(arguments: &FixArguments, mending: &FixRun<'_>) -> Result<FixRepor
         }
         fits.get_or_insert((finding.rule.id, finding.item));
         let action = *wish.actions_of(finding).first()?;
-        let words = match wish.value.as_ref().filter(|_| action.id == "fallback") {
-            Some(value) => value_text(session, value),
-            None => match wish.template(&wordings, finding.rule.id, action.id) {
+        let edited = |value| item_with(session, finding.item?, value);
+        let words = match (&wish.value, action.id) {
+            (Some(value), "fallback") => value_text(session, value),
+            (Some(value), "edit") if edited(value).is_some() => edited(value).unwrap_or_default(),
+            _ => match wish.template(&wordings, finding.rule.id, action.id) {
                 Ok((_, template)) => template,
                 Err(reason) => {
                     in_words = Some(reason);
@@ -143,6 +145,14 @@ fn fix_chosen(arguments: &FixArguments, mending: &FixRun<'_>) -> Result<FixRepor
             let message = format!("{name}: {}", safe_line(&error.to_string()));
             match error {
                 ChosenError::Refused {
+                    action: "edit",
+                    reason:
+                        FixRefusalReason::Action(
+                            ActionError::NeedsWords(_) | ActionError::BadWords(_),
+                        ),
+                    ..
+                } => Failure::with_hint(message, EDIT),
+                ChosenError::Refused {
                     reason: FixRefusalReason::Action(ActionError::NeedsWords(_)),
                     ..
                 } => Failure::with_hint(message, "--words gives a text, --value a fallback"),
@@ -151,6 +161,9 @@ fn fix_chosen(arguments: &FixArguments, mending: &FixRun<'_>) -> Result<FixRepor
         }
     })
 }
+
+/// What `edit` takes.
+const EDIT: &str = "--value gives a call other arguments, or a result another text, as JSON; --words takes the whole item";
 
 fn check_output(arguments: &FixArguments) -> Result<(), Failure> {
     if arguments.in_place && arguments.path == Path::new("-") {

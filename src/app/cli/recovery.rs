@@ -5,7 +5,8 @@ use super::exit::{Failure, print_error};
 use super::output::{name_of, safe_line, shell_word};
 use retake_core::actions::{self, Action};
 use retake_core::rules::Finding;
-use retake_core::session::Session;
+use retake_core::session::{Family, Flags, Kind, Session};
+use retake_core::wire::write::{replace_arguments, replace_output};
 use retake_core::wording::{FailureKind, default_of};
 use retake_live::wordings::{Wordings, usual_files};
 use serde_json::Value;
@@ -78,6 +79,28 @@ pub(super) fn value_text(session: &Session, value: &Value) -> String {
         Value::String(text) if session.contract.output_schema.is_none() => text.clone(),
         value => value.to_string(),
     }
+}
+
+/// The JSON of a call with other arguments, or of a result with another text: what the action `edit` takes. `None` for
+/// other items.
+pub(super) fn item_with(session: &Session, index: u32, value: &Value) -> Option<String> {
+    let item = session.items.get(index as usize)?;
+    let text = match value {
+        Value::String(text) if item.kind == Kind::Output || item.family == Family::Custom => {
+            text.clone()
+        }
+        value => value.to_string(),
+    };
+    let mut json = session.bytes(item).ok()?;
+    let patches = match item.kind {
+        Kind::Call => vec![replace_arguments(item, &json, &text).ok()?],
+        Kind::Output => replace_output(item, &json, &text, item.flags.has(Flags::ERROR)).ok()??,
+        _ => return None,
+    };
+    for patch in patches.into_iter().rev() {
+        json.splice(patch.at, patch.with);
+    }
+    String::from_utf8(json).ok()
 }
 
 /// The library and the operator's own; unusable entries are reported.

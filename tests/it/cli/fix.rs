@@ -552,6 +552,26 @@ fn one_recovery_is_carried_out_with_words_of_ones_own_and_nothing_else() {
 }
 
 #[test]
+fn an_edit_takes_the_arguments_of_a_call_or_the_text_of_a_result() {
+    let sessions = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    let edit = |more: &[&str]| {
+        let edit = ["fix", "broken-json.json", "--action", "edit", "--item"];
+        told(&sessions, &[&edit, more].concat())
+    };
+    for nothing in [&["5"][..], &["5", "--words", r#"{"principal":1}"#]] {
+        let (code, _, err) = edit(nothing);
+        let hint = "hint: --value gives a call other arguments, or a result another text";
+        assert!(code == 2 && err.contains(hint), "{err}");
+    }
+    let (_, fixed, err) = edit(&["5", "--value", r#"{"principal": 1}"#]);
+    assert!(err.contains("1 action applied"), "{err}");
+    assert!(fixed.contains(r#"{\"principal\":1}"#), "{fixed}");
+    let (_, fixed, err) = edit(&["6", "--value", r#""It is 12 %.""#]);
+    assert!(err.contains("1 action applied"), "{err}");
+    assert!(fixed.contains(r#""It is 12 %.""#), "{fixed}");
+}
+
+#[test]
 fn a_recovery_that_cannot_be_carried_out_says_why() {
     let here = folder(&[("run.json", TWO_DEFECTS)]);
     for (arguments, why) in [

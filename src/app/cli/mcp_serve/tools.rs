@@ -129,13 +129,13 @@ const WORDS: Parameter = optional(
     "words",
     Text,
     "--words",
-    "What the model reads: an error text (a template), the output of a call, new arguments.",
+    "What the model reads: an error text (a template), the output of a call; for edit the whole item.",
 );
 const VALUE: Parameter = optional(
     "value",
     Text,
     "--value",
-    "The value of the action fallback, as JSON text.",
+    "The value of the action fallback, as JSON text; for edit the new arguments of a call, or the new text of a result.",
 );
 const OUTPUT: Parameter = Parameter {
     name: "output",
