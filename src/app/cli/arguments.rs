@@ -4,7 +4,9 @@ use super::style::Color;
 use crate::page::PageForm;
 use crate::tui::View;
 use crate::tui::theme::Variant;
-use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::builder::{
+    PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser,
+};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -296,6 +298,28 @@ impl TypedValueParser for Pages {
         Some(Box::new(topics.map(|topic| {
             PossibleValue::new(topic.name).help(topic.title)
         })))
+    }
+}
+
+/// Reads any word and completes the names of rules.
+#[derive(Clone)]
+struct RulesOf<P>(P);
+
+impl<P: TypedValueParser> TypedValueParser for RulesOf<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<P::Value, clap::Error> {
+        self.0.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let rules = retake_core::rules::all();
+        Some(Box::new(rules.map(|rule| PossibleValue::new(rule.id))))
     }
 }
 
@@ -802,9 +826,9 @@ pub struct ShowArguments {
 
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// A rule; without one the rules are listed. With --error: the recording that was refused,
-    /// - for standard input
-    #[arg(value_name = "RULE|PATH")]
+    /// A rule, or a recording, whose rules with findings are explained; without either the rules are
+    /// listed. With --error: the recording that was refused, - for standard input
+    #[arg(value_name = "RULE|PATH", value_parser = RulesOf(PathBufValueParser::new()), hide_possible_values = true)]
     pub subject: Option<PathBuf>,
     /// The text of a provider's refusal, - for standard input: finds the item that caused it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]

@@ -3,7 +3,7 @@
 use super::arguments::ExplainArguments;
 use super::exit::{Exit, Failure};
 use super::inputs::{self, describe, inputs_of};
-use super::output::{Output, name_of, safe_line};
+use super::output::{Output, counted, name_of, safe_line};
 use super::report::details;
 use super::style::Palette;
 use retake_core::rules::{self, Finding, Rule};
@@ -36,11 +36,50 @@ pub(super) fn run(arguments: &ExplainArguments) -> Result<Exit, Failure> {
         return Ok(Exit::Clean);
     };
     let id = subject.to_string_lossy();
-    let rule = rules::find(&id).ok_or_else(|| unknown(&id))?;
     let mut output = Output::stdout();
-    page(&mut output, rule, palette)?;
+    match rules::find(&id) {
+        Some(rule) => page(&mut output, rule, palette)?,
+        None if subject.exists() || id == "-" => recording(&mut output, arguments, palette)?,
+        None => return Err(unknown(&id)),
+    }
     output.finish()?;
     Ok(Exit::Clean)
+}
+
+/// The pages of the rules that find something in a recording.
+fn recording(
+    out: &mut impl Write,
+    arguments: &ExplainArguments,
+    palette: Palette,
+) -> Result<(), Failure> {
+    let path = arguments.subject.as_deref().unwrap_or(Path::new("-"));
+    exit_on_interrupt();
+    let inputs = inputs_of(&arguments.reading)?;
+    let found = inputs::read(&inputs, path)
+        .and_then(|opened| Ok(check_recording(&opened.recording, inputs.target)?));
+    let found = found.map_err(|error| Failure::unreadable(path, &error))?;
+    let mut counts: Vec<(&Rule, usize)> = Vec::new();
+    for finding in found.iter().flatten() {
+        match counts
+            .iter_mut()
+            .find(|(rule, _)| rule.id == finding.rule.id)
+        {
+            Some((_, count)) => *count += 1,
+            None => counts.push((finding.rule, 1)),
+        }
+    }
+    counts.sort_by_key(|(rule, _)| std::cmp::Reverse(rule.severity));
+    if counts.is_empty() {
+        writeln!(out, "{}: no findings", name_of(path))?;
+    }
+    for (number, (rule, count)) in counts.into_iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{}", palette.dim(counted(count, "finding")))?;
+        page(out, rule, palette)?;
+    }
+    Ok(())
 }
 
 /// Says that there is no such rule.

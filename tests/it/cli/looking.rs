@@ -92,6 +92,19 @@ fn every_rule_has_its_page_and_a_near_name_is_offered() {
 }
 
 #[test]
+fn the_rules_that_find_something_in_a_recording_are_explained() {
+    let here = folder(&[("story.json", STORY), ("clean.json", super::CLEAN)]);
+    let (code, out, _) = told(here.path(), &["explain", "story.json"]);
+    assert_eq!(code, 0);
+    assert!(
+        out.starts_with("1 finding\nunknown-tool (error): ") && out.contains("What to do"),
+        "{out}"
+    );
+    let (_, out, _) = told(here.path(), &["explain", "clean.json"]);
+    assert_eq!(out, "clean.json: no findings\n");
+}
+
+#[test]
 fn a_refusal_is_traced_by_its_call_id_or_by_its_place() {
     let here = folder(&[("story.json", STORY)]);
     let by_id = "No tool call found for function call output with call_id call_1.";
