@@ -4,6 +4,7 @@
 use super::arguments::{OpenArguments, ReadingArguments};
 use super::config;
 use super::exit::{Exit, Failure, print_error};
+use super::mistaken::mistaken_for_recording;
 use super::output::{name_of, safe_line, shell_word};
 use crate::tui::OpenRequest;
 use crate::tui::keymap;
@@ -192,7 +193,10 @@ pub(super) fn session_named(path: &Path, names: &[String], wanted: &str) -> Resu
 }
 
 /// What to do about an input that cannot be read.
-pub(super) fn hint_for(error: &InputError) -> Option<String> {
+pub(super) fn hint_for(path: &Path, error: &InputError) -> Option<String> {
+    if let Some(Failure::Refused { hint, .. }) = mistaken_for_recording(path, error) {
+        return hint;
+    }
     match error {
         InputError::EmptyFolder => Some(format!(
             "recordings are {} files; `retake list` lists those of agents, `retake help doctor` says where they are",
@@ -230,7 +234,7 @@ impl Failure {
     pub(super) fn unreadable(path: &Path, error: &InputError) -> Self {
         Self::Refused {
             message: describe(path, error),
-            hint: hint_for(error),
+            hint: hint_for(path, error),
         }
     }
 }
@@ -275,11 +279,14 @@ pub(super) fn read_take(
 
 /// Says on stderr that an input cannot be read.
 pub(super) fn report_unreadable(path: &Path, error: &InputError) {
-    print_error(&describe(path, error), hint_for(error).as_deref());
+    print_error(&describe(path, error), hint_for(path, error).as_deref());
 }
 
 /// What is wrong with an input, in one safe line.
 pub(super) fn describe(path: &Path, error: &InputError) -> String {
+    if let Some(Failure::Refused { message, .. }) = mistaken_for_recording(path, error) {
+        return message;
+    }
     format!("{}: {}", name_of(path), safe_line(&error.to_string()))
 }
 

@@ -6,7 +6,7 @@ use retake_core::config::Keys;
 use retake_core::engine::agent::AGENT_TABLES;
 use retake_core::lab::SPEC_TABLES;
 use retake_core::script::SCRIPT_TABLES;
-use retake_live::recognised;
+use retake_live::{InputError, recognised};
 use std::path::Path;
 
 /// What a file is, as far as it can be told without reading it as what was wanted.
@@ -79,6 +79,13 @@ pub(super) fn mistaken(path: &Path, text: &str, wanted: &[FileKind]) -> Option<F
         Some(command) => Failure::with_hint(message, command),
         None => Failure::refused(message),
     })
+}
+
+/// The same for a file that is in no format of a recording.
+pub(super) fn mistaken_for_recording(path: &Path, error: &InputError) -> Option<Failure> {
+    let is_toml = path.extension().is_some_and(|ending| ending == "toml");
+    (is_toml && matches!(error, InputError::Unrecognised))
+        .then(|| mistaken_file(path, &[FileKind::Recording]))?
 }
 
 /// The same for a file that could not be used.

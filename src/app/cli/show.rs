@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Exit, Failure> {
     exit_on_interrupt();
     let unreadable = |error: &InputError| Failure::Refused {
         message: describe(&arguments.path, error),
-        hint: hint_for(error),
+        hint: hint_for(&arguments.path, error),
     };
     let mut opened = read(&inputs, &arguments.path).map_err(|error| unreadable(&error))?;
     if arguments.take.is_some() {

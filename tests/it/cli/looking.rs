@@ -105,6 +105,22 @@ fn the_rules_that_find_something_in_a_recording_are_explained() {
 }
 
 #[test]
+fn an_agent_file_is_named_as_one_by_commands_for_recordings() {
+    let agents = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions/agents");
+    for arguments in [
+        &["check", "flights.toml"][..],
+        &["fix", "flights.toml"],
+        &["show", "flights.toml"],
+        &["explain", "flights.toml"],
+    ] {
+        let (code, _, err) = told(&agents, arguments);
+        let said = "retake: flights.toml: this is an agent file, not a recording\n  \
+            hint: `retake run flights.toml` runs it\n";
+        assert!(code > 0 && err.contains(said), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
 fn a_refusal_is_traced_by_its_call_id_or_by_its_place() {
     let here = folder(&[("story.json", STORY)]);
     let by_id = "No tool call found for function call output with call_id call_1.";
