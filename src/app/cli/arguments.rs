@@ -736,10 +736,10 @@ pub struct CheckArguments {
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub fail_on: FailOn,
     /// Report only the findings of these rules
-    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = RulesOf(StringValueParser::new()), hide_possible_values = true)]
     pub only: Vec<String>,
     /// Report no findings of these rules
-    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = RulesOf(StringValueParser::new()), hide_possible_values = true)]
     pub ignore: Vec<String>,
     /// Report no findings that this report of `check --format json` holds
     #[arg(long, value_name = "FILE")]

@@ -365,6 +365,22 @@ fn without_a_terminal_the_debugger_says_what_does_not_need_one() {
 }
 
 #[test]
+fn rules_are_completed() {
+    let here = folder(&[]);
+    let (_, script, _) = told(here.path(), &["completions", "bash"]);
+    let only = script.split("--only)").nth(1).unwrap();
+    assert!(
+        only.lines().nth(1).unwrap().contains("unknown-tool"),
+        "{only}"
+    );
+    let explain = script.split("retake__subcmd__explain)").last().unwrap();
+    assert!(
+        explain.lines().nth(1).unwrap().contains("unknown-tool"),
+        "{explain}"
+    );
+}
+
+#[test]
 fn completions_and_the_manual_name_every_command() {
     let here = folder(&[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
