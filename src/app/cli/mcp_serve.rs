@@ -275,7 +275,13 @@ impl McpTools for RecordingTools {
             false => shareable(text),
         };
         let mark = &self.mark;
-        let mut recorded = clean(&page.text) + &clean(&in_parameters(&page.complaints));
+        let lines = page.text.split_inclusive('\n');
+        let text = lines.map(|line| match line.starts_with("hint: ") {
+            true => in_parameters(line),
+            false => line.to_owned(),
+        });
+        let text = text.collect::<String>();
+        let mut recorded = clean(&text) + &clean(&in_parameters(&page.complaints));
         if !recorded.ends_with('\n') {
             recorded.push('\n');
         }

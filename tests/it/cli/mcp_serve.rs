@@ -240,6 +240,8 @@ fn a_request_is_checked_before_it_is_sent() {
         found.contains("orphan-call: f was called and never answered"),
         "{found}"
     );
+    // What it names is an argument that it has.
+    assert!(found.contains("; `tools_file` FILE lets"), "{found}");
 }
 
 #[test]

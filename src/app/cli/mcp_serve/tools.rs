@@ -208,6 +208,7 @@ pub(super) const TOOLS: &[ServedCommand] = &[
         parameters: &[
             required("request", Input, "The body of the request, as JSON text."),
             TARGET,
+            TOOLS_FILE,
         ],
         access: Access::Reads,
         preview: None,
