@@ -192,7 +192,7 @@ fn take_of(planned: &Plan) -> Take {
         _ => None,
     });
     Take {
-        words,
+        words: words.or_else(|| planned.texts.first().cloned()),
         notes: planned.notes.clone(),
         fallback: planned.result.clone(),
         outcome: TakeOutcome {

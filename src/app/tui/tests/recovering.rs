@@ -40,6 +40,15 @@ fn an_error_is_injected_with_words_of_ones_own() {
 }
 
 #[test]
+fn a_take_shows_the_words_that_the_model_reads() {
+    let call = call("c", "find", "{");
+    let answered = r#"{"type":"function_call_output","call_id":"c","output":"no"}"#;
+    let mut desk = Desk::with("a.json", &request(&[&call, answered]));
+    desk.press("i ^s enter").sees("take 1").press("T");
+    desk.sees("are not a JSON object: ").misses("{{ tool }}");
+}
+
+#[test]
 fn a_finding_without_suggestion_leads_to_the_fixes_that_it_has() {
     let mut desk = Desk::of("misplaced-results.json");
     desk.press("] s");

@@ -847,7 +847,9 @@ fn order(state: &mut State, planned: &Plan) {
             by: Author::Operator,
         },
         wording: is_worded.then(|| named.unwrap_or_else(|| "own".to_owned())),
-        words: answer.or(attempt.words.filter(|words| !words.trim().is_empty())),
+        words: answer
+            .or_else(|| planned.texts.first().cloned())
+            .or(attempt.words.filter(|words| !words.trim().is_empty())),
         notes: planned.notes.clone(),
         fallback: planned.result.clone(),
         outcome: TakeOutcome {
