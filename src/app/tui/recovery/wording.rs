@@ -231,9 +231,13 @@ impl WordingEditor {
         };
         match (self.previewer.0)(&template, self.whole_turn) {
             Ok(preview) => {
-                self.good = preview_lines(&preview);
+                let lines = preview_lines(&preview);
+                // What ends so may be half a placeholder.
+                if !template.ends_with('{') {
+                    self.good = lines.clone();
+                }
                 self.fault = None;
-                self.page.set_lines(self.good.clone());
+                self.page.set_lines(lines);
             }
             Err(fault) => {
                 let mut lines = vec![fault_line(&fault)];
