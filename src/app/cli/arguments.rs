@@ -200,6 +200,9 @@ pub(in crate::cli) fn parse(
 
 /// An unknown option is hardly ever meant as a path: instead of `--` the answer names the help.
 fn without_trailing(mut error: clap::Error, command: Option<&str>) -> clap::Error {
+    if error.kind() == ErrorKind::ValueValidation {
+        return in_plain_words(error);
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
@@ -219,6 +222,26 @@ fn without_trailing(mut error: clap::Error, command: Option<&str>) -> clap::Erro
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
     error
+}
+
+/// A value that is no number or no address: the parsers of the standard library say it in words of their own.
+fn in_plain_words(error: clap::Error) -> clap::Error {
+    let parser = std::error::Error::source(&error).map(ToString::to_string);
+    let wanted = match parser.as_deref() {
+        Some("invalid digit found in string") => "not a whole number from 0",
+        Some("invalid float literal") => "not a number",
+        Some("invalid socket address syntax") => "not an address such as 127.0.0.1:8484",
+        _ => return error,
+    };
+    let text = |kind| error.get(kind).map(ToString::to_string);
+    let (Some(value), Some(option)) = (
+        text(ContextKind::InvalidValue),
+        text(ContextKind::InvalidArg),
+    ) else {
+        return error;
+    };
+    let message = format!("invalid value '{value}' for '{option}': {wanted}\n");
+    clap::Error::raw(ErrorKind::ValueValidation, message)
 }
 
 /// Where the command is, if only options with their values come before it.

@@ -54,8 +54,7 @@ impl Baseline {
     /// Reads the report. Fails where a line is not one of `check --format json`.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = name_of(path);
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::refused(format!("{name}: {error}")))?;
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, &error))?;
         let mut known: HashMap<Known, usize> = HashMap::new();
         for (number, line) in text.lines().enumerate() {
             let line = serde_json::from_str::<Line>(line).map_err(|_| {

@@ -22,7 +22,7 @@ use retake_live::{
     read_tools_file, tools_beside, tools_path,
 };
 use serde_json::Value;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -222,12 +222,12 @@ pub(super) fn as_request_first(path: &Path, command: &str, does: &str) -> String
 
 impl Failure {
     /// A file that cannot be used.
-    pub(super) fn of_file(path: &Path, error: &dyn std::error::Error) -> Self {
-        Self::refused(format!(
-            "{}: {}",
-            name_of(path),
-            safe_line(&error.to_string())
-        ))
+    pub(super) fn of_file(path: &Path, error: &(dyn std::error::Error + 'static)) -> Self {
+        let words = match error.downcast_ref::<std::io::Error>() {
+            Some(error) if error.kind() == ErrorKind::NotFound => InputError::Missing.to_string(),
+            _ => safe_line(&error.to_string()),
+        };
+        Self::refused(format!("{}: {words}", name_of(path)))
     }
 
     /// The refusal of an input that cannot be read.

@@ -8,7 +8,6 @@ mod watch;
 
 use super::arguments::McpServeArguments;
 use super::exit::{Exit, Failure, LOOK, refused};
-use super::output::name_of;
 use retake_core::redact::shareable;
 use retake_core::suggest;
 use retake_live::discover::usual_places;
@@ -85,7 +84,7 @@ impl RecordingTools {
     fn new(arguments: &McpServeArguments) -> Result<Self, Failure> {
         let real = |path: &PathBuf| {
             path.canonicalize()
-                .map_err(|error| Failure::refused(format!("{}: {error}", name_of(path))))
+                .map_err(|error| Failure::of_file(path, &error))
         };
         let mut roots = arguments
             .root

@@ -2,7 +2,7 @@
 
 use super::evidence::named;
 use super::plan::{ActionContext, ActionError, ActionInput, Plan, Result};
-use crate::json::{skip_whitespace, string_end};
+use crate::json::{not_json, skip_whitespace, string_end};
 use crate::session::{Edit, Family, Item, Kind, PairStatus, Patch, operations};
 use crate::wire::write::{call_id_key, quoted};
 use crate::wire::{Arguments, body_of};
@@ -30,7 +30,7 @@ pub(crate) fn plan(scene: &ActionContext<'_>, choice: &ActionInput<'_>) -> Resul
         .or_else(|| with_arguments_as_object(item, &old_bytes, words));
     let words = closed.as_deref().unwrap_or(words);
     let new = serde_json::from_str::<Value>(words)
-        .map_err(|error| ActionError::BadWords(format!("invalid JSON: {error}")))?;
+        .map_err(|error| ActionError::BadWords(not_json(&error)))?;
     let patches = patches(&old_bytes, &one_line(words, &old_bytes));
     if patches.is_empty() {
         return Err(ActionError::NothingToDo);
@@ -372,7 +372,7 @@ mod tests {
             refusal(&CALL.replace(r#""c""#, r#""d""#)),
             "its id joins it with the output of f in turn 2: take a new id for both"
         );
-        assert!(refusal("{").starts_with("invalid JSON"));
+        assert!(refusal("{").starts_with("not JSON: it ends too early"));
         assert!(refusal("[]").starts_with("the item is of another type"));
     }
 

@@ -7,6 +7,7 @@
 use super::arguments::is_same;
 use super::policy::{Approval, Millis, Policy};
 use crate::config::{self, Checker, ConfigErrors, Section, looks_like_key, quoted};
+use crate::json::not_json;
 use crate::schema::Validator;
 use crate::session::{Dialect, OutputSchema, Tool, ToolKind};
 use crate::wire::tools::name_fault;
@@ -659,7 +660,8 @@ impl Reader<'_, '_, '_> {
         } else {
             let (name, text) = self.file(section, in_file)?;
             let schema = serde_json::from_str(&text);
-            let schema = schema.map_err(|error| format!("`{in_file}`: {name}: {error}"));
+            let schema =
+                schema.map_err(|error| format!("`{in_file}`: {name}: {}", not_json(&error)));
             (in_file, self.checker.ok(section.at(in_file), schema)?)
         };
         let why = if !Value::is_object(&schema) {

@@ -286,6 +286,12 @@ pub fn first_error(text: &str) -> Option<SyntaxError> {
     let message = message
         .rsplit_once(" at line ")
         .map_or(message.as_str(), |(message, _)| message);
+    // The parser's own words for an early end name its grammar.
+    let message = match message.strip_prefix("EOF while parsing ") {
+        Some("a value") => "it ends where a value is missing".to_owned(),
+        Some(inside) => format!("it ends within {inside}"),
+        None => message.to_owned(),
+    };
     let line_start = text
         .split_inclusive('\n')
         .take(error.line().saturating_sub(1))
@@ -296,7 +302,7 @@ pub fn first_error(text: &str) -> Option<SyntaxError> {
     } else {
         line_start + error.column().saturating_sub(1)
     };
-    Some(place(text, byte, message.to_owned()))
+    Some(place(text, byte, message))
 }
 
 fn place(text: &str, byte: usize, message: String) -> SyntaxError {

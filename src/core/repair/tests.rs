@@ -44,6 +44,23 @@ fn each_defect_is_named_and_what_was_meant_is_likely() {
 }
 
 #[test]
+fn a_text_that_ends_too_early_is_said_to_in_plain_words() {
+    for (text, words) in [
+        (
+            r#"{"city": "Par"#,
+            "it ends within a string at line 1 column 14",
+        ),
+        (
+            r#"{"city":"#,
+            "it ends where a value is missing at line 1 column 9",
+        ),
+        ("[1", "it ends within a list at line 1 column 3"),
+    ] {
+        assert_eq!(first_error(text).unwrap().to_string(), words);
+    }
+}
+
+#[test]
 fn arguments_written_twice_in_a_row_are_several_values() {
     assert_eq!(
         defects(r#"{"a": 1}{"a": 1}"#),

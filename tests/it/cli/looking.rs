@@ -121,6 +121,49 @@ fn an_agent_file_is_named_as_one_by_commands_for_recordings() {
 }
 
 #[test]
+fn what_is_no_number_and_no_address_and_no_file_is_said_in_plain_words() {
+    let here = folder(&[("story.json", STORY)]);
+    for (arguments, words) in [
+        (
+            &["show", "story.json", "--turn", "x"][..],
+            "invalid value 'x' for '--turn <N>': not a whole number from 0",
+        ),
+        (
+            &["replay", "story.json", "--listen", "here"],
+            "'--listen <ADDR>': not an address such as 127.0.0.1:8484",
+        ),
+        (
+            &["check", "story.json", "--baseline", "none.jsonl"],
+            "retake: none.jsonl: no such file or folder",
+        ),
+        (
+            &["lab", "none.toml"],
+            "retake: none.toml: no such file or folder",
+        ),
+        (
+            &["mcp-serve", "--root", "none"],
+            "none: no such file or folder",
+        ),
+    ] {
+        let (code, _, err) = told(here.path(), arguments);
+        assert!(code == 2 && err.contains(words), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn a_status_alone_names_no_gateway() {
+    let here = folder(&[]);
+    let (_, out, _) = told(
+        here.path(),
+        &["explain", "--error", "429 Too Many Requests"],
+    );
+    assert!(
+        out.starts_with("HTTP: The account has sent too many requests"),
+        "{out}"
+    );
+}
+
+#[test]
 fn a_refusal_is_traced_by_its_call_id_or_by_its_place() {
     let here = folder(&[("story.json", STORY)]);
     let by_id = "No tool call found for function call output with call_id call_1.";

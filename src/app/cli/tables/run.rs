@@ -39,7 +39,7 @@ pub(in crate::cli) fn run(
             "-o FOLDER names it",
         ));
     };
-    let refused = |error: &dyn std::error::Error| Failure::of_file(path, error);
+    let refused = |error: &(dyn std::error::Error + 'static)| Failure::of_file(path, error);
     let (reader, prices) = TableReader::new(inputs.clone(), arguments.fail_on)?;
     let digest = digest_of(&choice, prices.as_deref());
     exit_on_interrupt();

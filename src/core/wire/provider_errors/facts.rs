@@ -30,6 +30,9 @@ pub enum Provider {
     /// A gateway that speaks a provider's dialect.
     #[strum(serialize = "a gateway")]
     Gateway,
+    /// Whoever answered with a status and nothing else.
+    #[strum(serialize = "HTTP")]
+    Http,
     #[strum(serialize = "Claude Code")]
     ClaudeCode,
     #[strum(serialize = "Gemini CLI")]
