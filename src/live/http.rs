@@ -222,12 +222,14 @@ impl Broken {
         is_connect: bool,
     ) -> Self {
         let (mut tls, mut name, mut refused, mut late) = (None, false, false, false);
+        let mut has_no_end = false;
         while let Some(at) = cause {
             words = at.to_string();
             name |= words == "dns error";
             let io = at.downcast_ref::<io::Error>();
             refused |= io.is_some_and(|io| io.kind() == ErrorKind::ConnectionRefused);
             late |= io.is_some_and(|io| io.kind() == ErrorKind::TimedOut);
+            has_no_end |= io.is_some_and(|io| io.kind() == ErrorKind::UnexpectedEof);
             if at.is::<rustls::Error>() {
                 tls = Some(words.clone());
             }
@@ -239,6 +241,7 @@ impl Broken {
         }
         match tls {
             Some(tls) => Self::Tls(tls),
+            None if !is_connect && has_no_end => Self::Cut("the reply has no end".to_owned()),
             None if !is_connect => Self::Cut(words),
             None if late => Self::NoConnection,
             None if name => Self::NoName,

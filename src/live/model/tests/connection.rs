@@ -207,7 +207,7 @@ async fn assert_cut(bytes: &[u8]) {
     let (outcome, shown) = ask_sent(Dialect::Chat, sent).await;
     let fault = outcome.unwrap_err();
     assert!(
-        fault.why.contains("broke off") && fault.is_recoverable,
+        fault.why.contains("broke off: the reply has no end") && fault.is_recoverable,
         "{fault:?}"
     );
     assert!(fault.was_streaming && shown.text == "é", "{shown:?}");
