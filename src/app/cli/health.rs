@@ -8,6 +8,7 @@ use super::report::write_line;
 use super::style::Palette;
 use super::walk::read_all;
 use crate::tui::health::HealthTable;
+use crate::tui::transcript::print::columns_of_stdout;
 use retake_core::rules::{ErrorClass, Health, ToolHealth};
 use retake_live::{InputError, Inputs, check_recording, exit_on_interrupt};
 use serde::Serialize;
@@ -67,7 +68,12 @@ fn write_text(
     files: usize,
     palette: Palette,
 ) -> io::Result<()> {
-    let HealthTable { heading, rows } = HealthTable::new(health, WIDTH);
+    // In a pipe nothing is cut.
+    let width = match columns_of_stdout() {
+        Some(columns) => columns.max(WIDTH),
+        None => usize::from(u16::MAX),
+    };
+    let HealthTable { heading, rows } = HealthTable::new(health, width);
     writeln!(out, "{}", palette.bold(heading))?;
     for (number, row) in rows.iter().enumerate() {
         let line = format!("{}{}", row.name, row.figures);

@@ -1,5 +1,6 @@
 //! The table of tool health as rows of text, for the overlay and for `retake health`.
 
+use crate::words::counted;
 use retake_core::rules::{ErrorClass, Health, ToolHealth};
 use retake_core::safe_text::SafeText;
 
@@ -98,6 +99,10 @@ impl HealthTable {
 
 fn name(tool: &ToolHealth, width: usize) -> SafeText {
     match tool.name.as_str() {
+        "" if tool.calls == 0 => {
+            let outputs = counted(tool.outputs, "output");
+            SafeText::single_line(&format!("({outputs}, no call)"), width)
+        }
         "" => SafeText::from_static("(no name)"),
         name => SafeText::single_line(name, width),
     }
@@ -122,10 +127,15 @@ fn figures(tool: &ToolHealth, breaker: &str) -> String {
         ),
         None => ("-".to_owned(), "-".to_owned()),
     };
+    // What has no call was none.
+    let number = |count: usize| match tool.calls {
+        0 if tool.outputs > 0 => "-".to_owned(),
+        _ => count.to_string(),
+    };
     format!(
         "{:>6}{:>9}{:>7}{rate:>6}{interval:>9}{:>5}  {breaker}",
-        tool.calls,
-        tool.answered,
+        number(tool.calls),
+        number(tool.answered),
         tool.errors(),
         tool.longest_run
     )

@@ -1,6 +1,6 @@
 //! `health`: the tally of each tool over recordings.
 
-use super::{STORY, folder, told};
+use super::{STORY, folder, retake, told};
 use serde_json::{Value, json};
 
 /// A recording in which one tool fails so often and then works so often.
@@ -25,6 +25,22 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
+}
+
+#[test]
+fn a_pipe_gets_whole_names_and_outputs_without_calls_are_no_calls() {
+    let name = "mcp__happy__change_the_title_of_the_session";
+    let named = run(1, 0).replace("print", name);
+    let lost = json!([{"role": "user", "content": "hi"},
+        {"role": "tool", "tool_call_id": "c", "content": "Error: offline"}, {"role": "user", "content": "so?"}]);
+    let here = folder(&[("a.json", &named), ("b.json", &lost.to_string())]);
+    let (_, out, _) = told(here.path(), &["health", "."]);
+    assert!(out.contains(&format!("{name} ")), "{out}");
+    let row = out
+        .lines()
+        .find(|row| row.starts_with("(1 output, no call)"));
+    let cells: Vec<&str> = row.unwrap().split_whitespace().skip(4).take(4).collect();
+    assert_eq!(cells, ["-", "-", "1", "100%"], "{out}");
 }
 
 #[test]
@@ -79,7 +95,16 @@ fn names_cannot_break_out_of_the_table_and_every_row_fits_eighty_columns() {
         &serde_json::to_string(&name).unwrap().replace('"', ""),
     );
     let here = folder(&[("hostile.json", &hostile)]);
-    let (code, out, _) = told(here.path(), &["health", "hostile.json"]);
+    let output = retake()
+        .current_dir(here.path())
+        .args(["health", "hostile.json"])
+        .env("COLUMNS", "80")
+        .output()
+        .unwrap();
+    let (code, out) = (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+    );
     assert!(
         code == 0 && !out.contains('\u{1b}') && !out.contains('\u{202e}'),
         "{out}"
