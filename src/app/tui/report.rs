@@ -119,11 +119,10 @@ pub enum Report {
         /// Whether the filter is still being typed.
         is_preview: bool,
     },
-    /// How many items of the other sessions of the document the filter lets through.
+    /// How many items of which other sessions of the document the filter lets through, where there are any.
     SiftedElsewhere {
         document: Arc<Document>,
-        items: usize,
-        sessions: usize,
+        items: Vec<(usize, usize)>,
     },
     /// A search ended; where the text is, and whether the search wrapped around.
     Found(Option<(Hit, bool)>),

@@ -17,7 +17,7 @@ pub(crate) mod tests;
 pub mod tree;
 
 use super::effect::{Effect, Hit, LiveCommand};
-use super::filter::{Filter, FilterBar};
+use super::filter::{Filter, FilterBar, tool_in};
 use super::keymap::{Command, Context, Direction, Group};
 use super::live::breakpoints::Stops;
 use super::live::reply::{self, ReplyPart};
@@ -40,6 +40,7 @@ use recovery::{Awaited, Recovery};
 use retake_core::content::display_name;
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::exchange::ExchangeId;
+use retake_core::pattern::Pattern;
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::{Item, Kind, Problem, Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Prices, SessionUsage, UsageOrder, UsageReader};
@@ -195,8 +196,8 @@ pub struct State {
     pub shown: Option<Arc<Shown>>,
     pub filter_bar: FilterBar,
     pub filter: Option<Filter>,
-    /// How many items of how many other sessions it lets through, as far as that is known.
-    pub shown_elsewhere: (usize, usize),
+    /// How many items of which other sessions it lets through, as far as that is known.
+    pub shown_elsewhere: Vec<(usize, usize)>,
     /// Items that the operator marked, by their first byte.
     pub marks: BTreeSet<u64>,
     /// Whether only marked items are shown.
@@ -322,7 +323,7 @@ impl State {
             shown: None,
             filter_bar: FilterBar::default(),
             filter: None,
-            shown_elsewhere: (0, 0),
+            shown_elsewhere: Vec::new(),
             marks: BTreeSet::new(),
             only_marked: false,
             tops: Tops::default(),
@@ -615,6 +616,7 @@ impl State {
         self.revision += 1;
         self.shown = None;
         self.hits = None;
+        self.transcript.read_at = None;
         self.turns_before = (document.extent != Extent::Tail).then_some(0);
         let old = self.document.replace(document);
         self.effects.extend(old.map(Effect::Discard));
@@ -664,7 +666,7 @@ impl State {
         self.shown = None;
         self.filter_bar.clear();
         self.filter = None;
-        self.shown_elsewhere = (0, 0);
+        self.shown_elsewhere.clear();
         self.only_marked = false;
     }
 
@@ -673,7 +675,8 @@ impl State {
         let sessions = &self.document.as_ref()?.recording.sessions;
         let others = sessions.iter().enumerate();
         let mut others = others.filter(|(number, _)| *number != self.session);
-        let (items, among) = self.shown_elsewhere;
+        let items: usize = self.shown_elsewhere.iter().map(|(_, items)| items).sum();
+        let among = self.shown_elsewhere.len();
         let place = match (others.all(|(_, session)| is_sub_agent(session)), among) {
             (true, 1) => "sub-agent",
             (true, _) => "sub-agents",
@@ -681,6 +684,25 @@ impl State {
             (false, _) => "other sessions",
         };
         (items > 0).then(|| format!("{items} in {among} {place}"))
+    }
+
+    /// How many items of a session of the list the filter lets through, once that is known.
+    pub fn shown_of(&self, session: usize) -> Option<usize> {
+        self.filter.as_ref()?;
+        if session == self.session {
+            return Some(self.shown.as_ref()?.items.len());
+        }
+        let sessions = self.document.as_ref()?.recording.sessions.len();
+        if let Some(file) = session.checked_sub(sessions) {
+            // Of the log of a sub-agent its calls are known.
+            let pattern = Pattern::new(tool_in(self.filter_bar.applied())?);
+            let tools = self.sub_agents.get(file)?.usage.by_tool.iter();
+            let called = tools.filter(|tool| pattern.matches(&tool.name));
+            return Some(called.map(|tool| tool.calls).sum());
+        }
+        let mut elsewhere = self.shown_elsewhere.iter();
+        let of_session = elsewhere.find(|(other, _)| *other == session);
+        Some(of_session.map_or(0, |(_, items)| *items))
     }
 
     /// Leaves only what is marked or has a note.

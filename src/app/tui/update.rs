@@ -130,6 +130,9 @@ pub fn obey(state: &mut State, command: Command) {
         }
         Command::Pane(number) => {
             if let Some(pane) = Pane::ALL.get(usize::from(number)) {
+                if matches!(pane, Pane::Turns | Pane::Items | Pane::Sessions) {
+                    layers::leave_list(state);
+                }
                 motion::focus(state, *pane);
             }
         }
@@ -258,6 +261,7 @@ fn open(state: &mut State) {
     }
     match state.focus {
         Pane::Findings => {
+            state.transcript.read_at = None;
             motion::focus(state, Pane::Turns);
             motion::focus(state, Pane::Items);
         }

@@ -37,20 +37,18 @@ pub(super) fn sift_all(
         shown: Arc::new(Shown::new(session, items)),
         is_preview: sifting.is_preview,
     });
-    let (mut elsewhere, mut sessions) = (0, 0);
+    let mut elsewhere = Vec::new();
     let others = 0..document.recording.sessions.len();
     for other in others.filter(|other| *other != sifting.session && !sifting.is_preview) {
         let Some(items) = sift(sifting, other, cancel)? else {
             return Ok(());
         };
-        elsewhere += items.len();
-        sessions += usize::from(!items.is_empty());
+        elsewhere.extend((!items.is_empty()).then_some((other, items.len())));
     }
-    if elsewhere > 0 {
+    if !elsewhere.is_empty() {
         report(Report::SiftedElsewhere {
             document: document.clone(),
             items: elsewhere,
-            sessions,
         });
     }
     Ok(())

@@ -91,7 +91,7 @@ fn the_row_with_the_cursor_is_seen_in_every_list_without_colours_and_signs() {
             let mut desk = super::desk::Desk::of("unknown-tool.json");
             desk.press("B a `tool x` enter esc i ^s enter");
             let mut last = Vec::new();
-            for keys in ["", "2", "4", "5", "1 :", "1 enter", "B", "b", "T"] {
+            for keys in ["", "2", "4", "5", "1 :", "[ enter", "B", "b", "T"] {
                 desk.press(keys);
                 let cells = reversed(&desk, &theme);
                 assert!(

@@ -690,6 +690,76 @@ fn the_list_of_findings_has_those_of_sub_agents_and_leads_to_them() {
 }
 
 #[test]
+fn of_the_list_of_findings_only_enter_leaves_where_the_operator_reads() {
+    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
+    let line = serde_json::json!({
+        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "user", "content": stray},
+    });
+    let text = format!("{}\n{line}", task_log());
+    for keys in ["4 esc", "4 q", "4 tab esc", "4 1", "4 j k q", "4 4 esc"] {
+        let mut state = flowing(&text, (140, 20));
+        press(&mut state, "g j");
+        let shown = screen(&state);
+        press(&mut state, keys);
+        assert_eq!(screen(&state), shown, "{keys}");
+    }
+    for keys in ["4 esc", "4 2"] {
+        let mut state = opened(&text, (140, 20));
+        press(&mut state, "| j space j");
+        let place = (state.session, state.item, state.on_turn);
+        press(&mut state, keys);
+        let now = (state.session, state.item, state.on_turn);
+        assert_eq!(now, place, "{keys}");
+    }
+    let mut state = flowing(&text, (140, 20));
+    press(&mut state, "g 4 : 1 enter");
+    assert_eq!((state.session, state.item), (1, 0), "the turn of what was seen");
+    let mut desk = Desk::of("invalid-tool-name.json");
+    desk.press("f `kind:user` enter");
+    let item = desk.state.item;
+    desk.press("4 j j");
+    assert_ne!(desk.state.item, item);
+    desk.press("esc").sees("kind:user");
+    assert_eq!(desk.state.item, item);
+}
+
+#[test]
+fn the_list_of_sessions_says_how_many_items_of_each_the_filter_lets_through() {
+    let mut state = flowing(TWO_SESSIONS, (140, 24));
+    press(&mut state, "f k i n d : u s e r enter");
+    let document = state.document.clone().unwrap();
+    for report in [
+        Report::Sifted {
+            document: document.clone(),
+            session: 0,
+            shown: Arc::new(Shown::new(state.session().unwrap(), Vec::new())),
+            is_preview: false,
+        },
+        Report::SiftedElsewhere {
+            document,
+            items: vec![(1, 2)],
+        },
+    ] {
+        update(&mut state, Message::Report(report));
+    }
+    let shown = screen(&state);
+    assert!(shown.contains("2 in 1 other session"), "{shown}");
+    press(&mut state, "S");
+    let theme = Theme::new(Variant::Dark, Glyphs::UNICODE);
+    let marked = letters_in(&state, &theme, theme.marked).join(" ");
+    assert!(marked.contains("2 items"), "{marked}");
+    let dim = letters_in(&state, &theme, theme.dim).join(" ");
+    assert!(!dim.contains("task 1"), "{dim}");
+    press(&mut state, "j");
+    let dim = letters_in(&state, &theme, theme.dim).join(" ");
+    assert!(dim.contains("task 0"), "{dim}");
+    press(&mut state, "esc");
+    assert!(state.filter.is_some(), "the list is closed first");
+    assert_eq!(state.focus, Pane::Turns);
+}
+
+#[test]
 fn pages_end_at_the_last_item_and_at_the_first_one() {
     for keys in ["PgDn", "^d"] {
         let mut state = flowing(&log(), (100, 14));
@@ -2222,8 +2292,7 @@ fn a_filter_leaves_the_name_of_the_file_and_the_turn_in_the_header() {
         update(&mut state, Message::Report(sifted));
         let elsewhere = Report::SiftedElsewhere {
             document,
-            items: 230,
-            sessions: 1,
+            items: vec![(1, 230)],
         };
         update(&mut state, Message::Report(elsewhere));
         state.follow = Follow::On;

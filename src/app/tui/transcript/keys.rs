@@ -2,10 +2,13 @@
 
 use super::nested::{Nested, nested_of};
 use super::order::Order;
+use super::window::RowPlace;
 use super::{Parent, Step, Transcript, block};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Direction;
 use crate::tui::state::State;
+use crate::tui::state::tree::{Folds, Shown};
+use std::sync::Arc;
 
 /// Switches between the transcript and the columns; the cursor stays on its item.
 pub(in crate::tui) fn switch(state: &mut State) {
@@ -152,14 +155,57 @@ pub(in crate::tui) fn enter(state: &mut State, open: impl Fn(&mut State, usize))
 }
 
 fn push_parent(state: &mut State, nested: usize) {
-    state.transcript.parents.push(Parent {
+    let parent = parent(state, nested);
+    state.transcript.parents.push(parent);
+}
+
+fn parent(state: &State, nested: usize) -> Parent {
+    Parent {
         session: state.session,
         item: state.item,
         filter_bar: state.filter_bar.clone(),
         filter: state.filter.clone(),
         only_marked: state.only_marked,
         nested,
-    });
+    }
+}
+
+/// Where the operator reads.
+#[derive(Debug)]
+pub struct ReadingPlace {
+    here: Parent,
+    on_turn: bool,
+    folds: Folds,
+    shown: Option<Arc<Shown>>,
+    shown_elsewhere: Vec<(usize, usize)>,
+    parents: Vec<Parent>,
+    top: RowPlace,
+}
+
+/// Notes where the operator reads, for [`return_to_place`].
+pub(in crate::tui) fn note_place(state: &mut State) {
+    state.transcript.read_at = Some(Box::new(ReadingPlace {
+        here: parent(state, state.session),
+        on_turn: state.on_turn,
+        folds: state.folds.clone(),
+        shown: state.shown.clone(),
+        shown_elsewhere: state.shown_elsewhere.clone(),
+        parents: state.transcript.parents.clone(),
+        top: state.transcript.top,
+    }));
+}
+
+/// Goes back to where the operator read, unless something else was opened meanwhile.
+pub(in crate::tui) fn return_to_place(state: &mut State, open: impl Fn(&mut State, usize)) {
+    let Some(place) = state.transcript.read_at.take() else {
+        return;
+    };
+    restore(state, &place.here, open);
+    (state.on_turn, state.folds) = (place.on_turn, place.folds);
+    (state.shown, state.shown_elsewhere) = (place.shown, place.shown_elsewhere);
+    state.transcript.parents = place.parents;
+    state.transcript.top = place.top;
+    state.transcript.shown_for = Some(state.item);
 }
 
 /// Has [`leave`] lead back from another session to this one, or to where this one was reached from.
@@ -194,10 +240,14 @@ pub(in crate::tui) fn leave(state: &mut State, open: impl Fn(&mut State, usize))
         return false;
     };
     parents.truncate(depth.unwrap_or_default());
-    open(state, parent.session);
-    state.item = parent.item;
-    state.filter_bar = parent.filter_bar;
-    state.filter = parent.filter;
-    state.only_marked = parent.only_marked;
+    restore(state, &parent, open);
     true
+}
+
+fn restore(state: &mut State, place: &Parent, open: impl Fn(&mut State, usize)) {
+    open(state, place.session);
+    state.item = place.item;
+    state.filter_bar = place.filter_bar.clone();
+    state.filter = place.filter.clone();
+    state.only_marked = place.only_marked;
 }

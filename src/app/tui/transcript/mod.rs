@@ -45,6 +45,8 @@ pub struct Transcript {
     pub unfolded: Folds,
     /// The calls from which the operator went into the session of a sub-agent.
     parents: Vec<Parent>,
+    /// Where the operator read before the list of findings was opened.
+    pub read_at: Option<Box<keys::ReadingPlace>>,
     top: RowPlace,
     /// The item that the window was moved for.
     shown_for: Option<usize>,

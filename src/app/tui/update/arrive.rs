@@ -187,9 +187,8 @@ pub fn arrive(state: &mut State, report: Report) {
         Report::SiftedElsewhere {
             document,
             items,
-            sessions,
         } if is_shown(state, &document) => {
-            layers::sifted_elsewhere(state, items, sessions);
+            layers::sifted_elsewhere(state, items);
         }
         Report::SiftedElsewhere { .. } => {}
         Report::Found(found) => layers::found(state, found),

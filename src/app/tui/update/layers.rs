@@ -73,7 +73,7 @@ pub(super) fn filter(state: &mut State) {
 
 /// Asks which items a filter lets through.
 pub(super) fn sift(state: &mut State, filter: Filter, is_preview: bool) {
-    state.shown_elsewhere = (0, 0);
+    state.shown_elsewhere.clear();
     if matches!(filter, Filter::Everything) {
         state.shown = None;
     } else if let Some(document) = state.document.clone() {
@@ -151,12 +151,12 @@ fn calls_elsewhere(state: &State, tool: &str) -> usize {
     files.filter(calls).count()
 }
 
-/// Says how many items a filter lets through in how many other sessions.
-pub(super) fn sifted_elsewhere(state: &mut State, items: usize, sessions: usize) {
+/// Says how many items a filter lets through in other sessions.
+pub(super) fn sifted_elsewhere(state: &mut State, items: Vec<(usize, usize)>) {
     if state.filter.is_none() {
         return;
     }
-    state.shown_elsewhere = (items, sessions);
+    state.shown_elsewhere = items;
     if state.has_no_match() {
         let words = state.no_match();
         state.notice = Some(words);
@@ -599,7 +599,11 @@ pub(super) fn back(state: &mut State) {
     } else if state.highlighted().is_some() {
         // The text stays for `n`; its places are no longer set apart.
         (state.hits, state.hit) = (None, None);
-    } else if std::mem::take(&mut state.is_zoomed) || back_to_flow(state) || back_from_jump(state) {
+    } else if std::mem::take(&mut state.is_zoomed)
+        || back_to_flow(state)
+        || leave_list(state)
+        || back_from_jump(state)
+    {
     } else if state.shown.is_some() {
         state.show_all();
     } else if state.focus != Pane::Turns {
@@ -619,6 +623,16 @@ fn back_to_parent(state: &mut State) -> bool {
         sift_again(state);
     }
     is_back
+}
+
+/// Closes the list of findings or of sessions, and goes back to where it was opened from.
+pub(super) fn leave_list(state: &mut State) -> bool {
+    let is_open = is_list(state);
+    if is_open {
+        motion::focus(state, Pane::Turns);
+        keys::return_to_place(state, motion::open_session);
+    }
+    is_open
 }
 
 /// Closes the pane of the item beside or over the transcript.

@@ -273,6 +273,7 @@ fn go_to_numbered(state: &mut State, item: usize) {
         state.follow = Follow::Paused;
     }
     if matches!(state.focus, Pane::Findings | Pane::Sessions) {
+        state.transcript.read_at = None;
         focus(state, Pane::Turns);
     }
     reveal(state, item);
@@ -590,6 +591,9 @@ pub(super) fn focus(state: &mut State, pane: Pane) {
     match pane {
         Pane::Turns | Pane::Items => state.left = Pane::Turns,
         Pane::Findings => {
+            if state.left != Pane::Findings {
+                keys::note_place(state);
+            }
             state.left = Pane::Findings;
             let near = state.checked().and_then(|checked| {
                 let last = checked.findings().len().checked_sub(1)?;

@@ -558,10 +558,17 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
                 (label, file.prompt.clone(), right, file.usage.turns)
             }
         };
+        let hits = state.shown_of(index);
+        if let Some(count) = hits.filter(|count| *count > 0) {
+            let words = if count == 1 { "item" } else { "items" };
+            let words = format!("{count} {words}  ");
+            right.insert(0, Span::styled(words, theme.marked));
+        }
         // The same for all rows, whose figures are compared.
         let room = usize::from(inside.width) * FIGURES / 100;
         right.push(Span::styled(figures(turns, usage, room), theme.dim));
         let (label, style) = label;
+        let style = if hits == Some(0) { theme.dim } else { style };
         let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
         let label = shortened_label(&label, room, theme.glyphs.more);
         left.extend(theme.spans(&label, style));
