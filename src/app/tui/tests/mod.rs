@@ -237,6 +237,16 @@ fn turns_fold_and_unfold() {
 }
 
 #[test]
+fn a_session_without_findings_names_the_keys_that_lead_to_those_of_others() {
+    let state = opened(TWO_SESSIONS, (140, 14));
+    assert!(state.checked().unwrap().findings().is_empty());
+    let shown = screen(&state);
+    for hint in ["] finding", "4 list findings"] {
+        assert!(shown.contains(hint), "{hint}: {shown}");
+    }
+}
+
+#[test]
 fn marked_items_can_be_seen_alone() {
     let mut state = opened(BROKEN_JSON, (120, 14));
     press(&mut state, "J m J J m M");

@@ -175,7 +175,9 @@ fn hints(state: &State) -> Vec<Hint> {
     // The list of sessions has no item under its cursor.
     let is_about_item = state.focus != Pane::Sessions;
     let checked = state.checked().filter(|_| state.is_known());
+    let (errors, warnings, _) = state.findings_elsewhere();
     let is_sound = checked.is_some_and(|checked| checked.findings().is_empty());
+    let is_sound = is_sound && errors + warnings == 0;
     bindings.retain(|binding| match binding.command {
         Command::Recover("inject-error") => takes_error && is_about_item,
         Command::Partner => is_about_item,
