@@ -46,7 +46,7 @@ use retake_core::session::{Item, Kind, Problem, Session, is_sub_agent, sub_agent
 use retake_core::usage::{Prices, SessionUsage, UsageOrder, UsageReader};
 use retake_live::live::Phase;
 use retake_live::search::Needle;
-use retake_live::{FilePlace, SubAgent};
+use retake_live::{FilePlace, SubAgent, safe_fixes};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -272,6 +272,8 @@ pub struct State {
     /// Counts up whenever what is known about items changes.
     revision: u64,
     context_share: Cell<ContextShare>,
+    /// Whether a safe fix can be applied, and the session and the revision of which that is known.
+    safe_fix: Cell<Option<((usize, u64), bool)>>,
 }
 
 /// What the mouse drags.
@@ -290,6 +292,8 @@ struct ContextShare {
     percent: Option<u64>,
 }
 
+/// Findings whose safe fixes are tried before one is offered.
+const TRIED: usize = 16;
 /// Turns that are searched for one whose context is counted.
 const LOOKED_BACK: usize = 8;
 
@@ -369,6 +373,7 @@ impl State {
             previews: RefCell::default(),
             revision: 0,
             context_share: Cell::default(),
+            safe_fix: Cell::default(),
         }
     }
 
@@ -467,9 +472,26 @@ impl State {
         self.exchange.is_none() && self.live.phase == Phase::Idle
     }
 
-    /// Whether a safe fix is offered anywhere in the session.
+    /// Whether a safe fix is offered anywhere in the session that can be applied with others. It is tried once for each
+    /// state of the session.
     pub fn offers_safe_fix(&self) -> bool {
-        self.is_known() && self.is_recording() && self.checked().is_some_and(Checked::offers_safe)
+        let (Some(checked), Some(session)) = (self.checked(), self.session()) else {
+            return false;
+        };
+        if !self.is_known() || !self.is_recording() {
+            return false;
+        }
+        let of = (self.session, self.revision);
+        if let Some((_, known)) = self.safe_fix.get().filter(|(known, _)| *known == of) {
+            return known;
+        }
+        let tried: Vec<_> = checked.offers_safe().take(TRIED).cloned().collect();
+        let is_offered = !tried.is_empty() && {
+            let fixes = safe_fixes(session, &tried, self.recovery.target);
+            !fixes.applied.is_empty()
+        };
+        self.safe_fix.set(Some((of, is_offered)));
+        is_offered
     }
 
     /// Lets something wait for the rules, and says so.

@@ -112,6 +112,8 @@ pub struct OffersMenu {
     groups: Vec<OfferGroup>,
     rows: Vec<Row>,
     cursor: ListCursor,
+    /// Whether everything that is safe can be applied at once.
+    fixes_all: bool,
 }
 
 impl OffersMenu {
@@ -122,6 +124,12 @@ impl OffersMenu {
         for (finding, group) in groups.iter().enumerate() {
             rows.extend((0..=group.lines().len()).map(|line| Row::Heading(finding, line)));
             for (number, offered) in group.offers.iter().enumerate() {
+                // What the operator writes is the same for each finding about an item.
+                let is_written = matches!(offered.offer.action, "supply-output" | "edit");
+                let mut before = groups[..finding].iter();
+                if is_written && before.any(|group| group.offers.contains(offered)) {
+                    continue;
+                }
                 let key = key_of(offered.offer.action, &taken);
                 taken.extend(key);
                 rows.push(Row::Offer(finding, number, key));
@@ -135,11 +143,17 @@ impl OffersMenu {
             groups,
             rows,
             cursor: ListCursor::default(),
+            fixes_all: true,
         };
         let applies = |row: &Row| menu.offered(row).is_some_and(|it| it.refusal.is_none());
         let first = menu.rows.iter().position(applies);
         menu.cursor.set(first.unwrap_or(0));
         menu
+    }
+
+    /// A menu that has no key for all safe fixes where there are none.
+    pub fn with_fix_all(self, fixes_all: bool) -> Self {
+        Self { fixes_all, ..self }
     }
 
     fn offered(&self, row: &Row) -> Option<&OfferRow> {
@@ -292,7 +306,11 @@ impl<S> Layer<S> for OffersMenu {
         let popup = Popup {
             title: &title,
             context: Context::Offers,
-            without: &[],
+            without: if self.fixes_all {
+                &[]
+            } else {
+                &[Command::FixAll]
+            },
         };
         let inside = popup.view(frame, centred(area, WIDEST, high), theme);
         let description = (TOLD + 1).min(inside.height / 3);

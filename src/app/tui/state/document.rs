@@ -86,7 +86,6 @@ pub struct Checked {
     /// What is not a fault of a live run: its open calls, which wait for their outputs.
     waiting: Vec<Finding>,
     counts: Counts,
-    offers_safe: bool,
     /// The rows of its part of the list of findings.
     listed: Vec<Listed>,
 }
@@ -135,23 +134,21 @@ impl Checked {
         findings.sort_by_key(|finding| finding.item.map_or(0, |item| u64::from(item) + 1));
         let mut counts = Counts::default();
         findings.iter().for_each(|finding| counts.add(finding));
-        let is_safe = |finding: &Finding| {
-            let mut offers = finding.offers.iter();
-            !finding.is_settled && offers.any(|offer| offer.safety == Safety::Safe)
-        };
-        let offers_safe = findings.iter().any(is_safe);
         Self {
             listed: listed(&findings),
             findings,
             waiting: Vec::new(),
             counts,
-            offers_safe,
         }
     }
 
-    /// Whether a safe fix is offered for any finding that nobody has decided about.
-    pub fn offers_safe(&self) -> bool {
-        self.offers_safe
+    /// The findings that nobody has decided about and a safe fix is offered for.
+    pub fn offers_safe(&self) -> impl Iterator<Item = &Finding> {
+        let is_safe = |finding: &&Finding| {
+            let mut offers = finding.offers.iter();
+            !finding.is_settled && offers.any(|offer| offer.safety == Safety::Safe)
+        };
+        self.findings.iter().filter(is_safe)
     }
 
     /// Takes the findings of a session that a live run drives: that a call has no output yet is not to be told

@@ -49,6 +49,20 @@ fn a_take_shows_the_words_that_the_model_reads() {
 }
 
 #[test]
+fn what_cannot_be_fixed_at_once_is_not_offered_so() {
+    for name in ["endless-repeat.jsonl", "too-many-pictures.json"] {
+        let mut desk = Desk::of(name);
+        desk.send(Message::Resize(140, 40));
+        desk.press("]").misses("Y fix all");
+        desk.press("!").misses("Y: apply all");
+        desk.press("esc enter").misses("Y fix all");
+        let shown = desk.screen();
+        let outputs = shown.matches("supply output").count();
+        assert!(outputs < 2, "{shown}");
+    }
+}
+
+#[test]
 fn a_finding_without_suggestion_leads_to_the_fixes_that_it_has() {
     let mut desk = Desk::of("misplaced-results.json");
     desk.press("] s");

@@ -142,7 +142,7 @@ pub(super) fn offers(state: &mut State) {
             false => "no fix is offered for this finding; 4 lists findings",
         });
     }
-    let menu = OffersMenu::new(groups);
+    let menu = OffersMenu::new(groups).with_fix_all(state.offers_safe_fix());
     let choose = |state: &mut State, _: &mut OffersMenu, chosen: Chosen| match chosen {
         Chosen::Action(finding, action) => {
             state.leave_layers();
