@@ -125,7 +125,8 @@ fn the_header_counts_what_is_shown_and_what_could_not_be_read() {
     );
     for width in [70, 80, 100, 119] {
         let shown = header(&opened(TWO_SESSIONS, (width, 14)));
-        assert!(shown.contains("✓ +1 elsewhere"), "{width}: {shown}");
+        assert!(shown.contains("▲ 1 elsewhere"), "{width}: {shown}");
+        assert!(!shown.contains("✓"), "{width}: {shown}");
         assert!(!shown.contains("no findings"), "{width}: {shown}");
         assert!(!shown.contains("   recording"), "{width}: {shown}");
     }

@@ -2374,7 +2374,7 @@ fn what_is_wrong_in_sub_agents_leaves_the_turn_its_room_in_the_header() {
     let model = format!("{role},\"model\":\"a-model-with-a-name-of-many-letters\"");
     let text = format!("{}\n{line}", task_log()).replace(role, &model);
     for (width, expected) in [
-        (120, "✓ +1 in sub-agents"),
+        (120, "▲ 1 in sub-agents"),
         (160, "✓ no findings here · 1 warning in sub-agents"),
     ] {
         let shown = screen(&flowing(&text, (width, 20)));
@@ -2385,3 +2385,34 @@ fn what_is_wrong_in_sub_agents_leaves_the_turn_its_room_in_the_header() {
         );
     }
 }
+#[test]
+fn what_is_wrong_in_sub_agents_is_shortened_before_the_filter() {
+    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
+    let line = serde_json::json!({
+        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "user", "content": stray},
+    });
+    let role = "\"role\":\"assistant\"";
+    let model = format!("{role},\"model\":\"a-model-with-a-name-of-many-letters\"");
+    let text = format!("{}\n{line}", task_log()).replace(role, &model);
+    let mut state = flowing(&text, (140, 20));
+    press(&mut state, "f t o o l : E d i t enter");
+    let session = state.session().unwrap();
+    let shown = Arc::new(Shown::new(session, vec![0, 1]));
+    let document = state.document.clone().unwrap();
+    let sifted = Report::Sifted {
+        document: document.clone(),
+        session: 0,
+        shown,
+        is_preview: false,
+    };
+    update(&mut state, Message::Report(sifted));
+    let items = vec![(1, 2)];
+    let elsewhere = Report::SiftedElsewhere { document, items };
+    update(&mut state, Message::Report(elsewhere));
+    let shown = screen(&state);
+    let header = shown.lines().next().unwrap_or_default();
+    assert!(header.contains("filter tool:Edit: 2 items"), "{header}");
+    assert!(header.contains("▲ 1 in sub-agents"), "{header}");
+}
+

@@ -94,6 +94,10 @@ fn draw_with(frame: &mut Frame<'_>, state: &State, theme: &Theme, is_spacious: b
     } else {
         FILTER
     };
+    // What is said of other sessions gives way to the filter.
+    if is_spacious && state.shown.is_some() && needed(&parts(state, theme, wide, FILTER)) > room {
+        return draw_with(frame, state, theme, false);
+    }
     let filters = (least..=FILTER).rev().step_by(FILTER_STEP);
     let filter = filters.into_iter().find(|filter| {
         let shown = parts(state, theme, wide, *filter);
@@ -368,9 +372,21 @@ fn status(state: &State, theme: &Theme, is_spacious: bool) -> Vec<Span<'static>>
                 (count, _) if count == found.fixed => format!(" {count} fixed in transit"),
                 (answered, _) => format!(" {answered} answered"),
             };
-            spans.push(Span::styled(format!("{}{words}", glyphs.ok), theme.ok));
-            if elsewhere > 0 && !is_spacious {
-                spans.push(Span::raw(format!(" +{elsewhere} {place}")));
+            let is_told = elsewhere > 0 && !is_spacious;
+            if !is_told || !words.is_empty() {
+                spans.push(Span::styled(format!("{}{words}", glyphs.ok), theme.ok));
+                spans.push(Span::raw(if is_told { "  " } else { "" }));
+            }
+            if is_told {
+                let signs = [
+                    (errors, glyphs.error, theme.error),
+                    (warnings, glyphs.warning, theme.warning),
+                ];
+                for (count, sign, style) in signs.into_iter().filter(|it| it.0 > 0) {
+                    spans.push(Span::styled(sign, style));
+                    spans.push(Span::raw(format!(" {count} ")));
+                }
+                spans.push(Span::raw(place));
             }
         }
         if elsewhere > 0 && is_spacious {
