@@ -36,8 +36,6 @@ pub enum Copied {
     CallId,
     /// The path of the file.
     Path,
-    /// The jq path of what is under the cursor.
-    JqPath,
     /// The bytes of the item as they stand in the file.
     Raw,
     /// The error for which the run is paused.
@@ -46,45 +44,43 @@ pub enum Copied {
 
 impl Copied {
     /// Everything, with its key and its name.
-    pub const ALL: [(Self, char, &'static str); 8] = [
+    pub const ALL: [(Self, char, &'static str); 7] = [
         (Self::Text, 'y', "item text"),
         (Self::Arguments, 'a', "arguments"),
         (Self::Output, 'o', "output"),
         (Self::CallId, 'i', "call id"),
         (Self::Path, 'p', "path"),
-        (Self::JqPath, 'q', "jq path"),
         (Self::Raw, 'r', "raw"),
         (Self::Error, 'e', "the error"),
     ];
 }
 
-/// A menu of what can be copied: keys with names, and what each copies, where there is any.
+/// A menu of what can be copied: keys with names, and what each copies.
 #[derive(Debug, Clone)]
 pub struct CopyMenu<T> {
-    rows: Vec<(char, &'static str, Option<T>)>,
+    rows: Vec<(char, &'static str, T)>,
     /// Says that the last key chooses nothing.
     title: SafeText,
 }
 
 impl CopyMenu<Copied> {
-    /// A menu of what the item has; the rest is shown dim and does nothing. An error is there only in a run that
-    /// is paused for one.
+    /// A menu of what the item has.
     pub fn of_item(available: &[Copied]) -> Self {
-        let rows = Copied::ALL.into_iter().filter_map(|(what, key, name)| {
-            let is_available = available.contains(&what);
-            (is_available || what != Copied::Error).then_some((
-                key,
-                name,
-                is_available.then_some(what),
-            ))
-        });
+        let rows = Copied::ALL.into_iter();
+        let rows = rows.map(|(what, key, name)| (key, name, Some(what)));
+        let is_available = |what: &Copied| available.contains(what);
+        let rows = rows.map(|(key, name, what)| (key, name, what.filter(is_available)));
         Self::new(rows.collect())
     }
 }
 
 impl<T> CopyMenu<T> {
+    /// A menu of what there is.
     pub fn new(rows: Vec<(char, &'static str, Option<T>)>) -> Self {
         let title = SafeText::from_static("copy");
+        let rows = rows.into_iter();
+        let rows = rows.filter_map(|(key, name, what)| Some((key, name, what?)));
+        let rows = rows.collect();
         Self { rows, title }
     }
 }
@@ -106,19 +102,17 @@ impl<S, T: Clone + Send + 'static> Layer<S> for CopyMenu<T> {
             KeyCode::Char(letter) => self.rows.iter().find(|(key, ..)| *key == letter),
             _ => None,
         };
-        if let Some((.., Some(what))) = chosen {
+        if let Some((.., what)) = chosen {
             return Step::Done(what.clone());
         }
-        if chosen.is_none() && command(Context::Copying, &key) == Some(Command::Leave) {
+        if command(Context::Copying, &key) == Some(Command::Leave) {
             return Step::Leave;
         }
         let name = SafeText::single_line(&key.code.to_string(), 12);
         self.title = SafeText::from_static("copy: ");
         self.title.push(&name);
-        self.title.push(&SafeText::from_static(match chosen {
-            Some(_) => " is not here",
-            None => " is no choice; esc closes",
-        }));
+        self.title
+            .push(&SafeText::from_static(" is no choice; esc closes"));
         Step::Stay
     }
 
@@ -141,19 +135,10 @@ impl<S, T: Clone + Send + 'static> Layer<S> for CopyMenu<T> {
             height,
         };
         let inside = framed(frame, popup, &self.title, "", theme);
-        for (row, (key, name, what)) in rows(inside).zip(&self.rows) {
-            let (key_style, style) = match what {
-                Some(_) => (theme.key, theme.text),
-                None => (theme.dim, theme.dim),
-            };
-            let key = Span::styled(format!("{key}  "), key_style);
-            write(
-                frame,
-                row,
-                vec![key, Span::styled(*name, style)],
-                Style::new(),
-                theme,
-            );
+        for (row, (key, name, _)) in rows(inside).zip(&self.rows) {
+            let key = Span::styled(format!("{key}  "), theme.key);
+            let spans = vec![key, Span::styled(*name, theme.text)];
+            write(frame, row, spans, Style::new(), theme);
         }
     }
 }
@@ -191,8 +176,10 @@ mod tests {
             Step::Done(Copied::Text)
         );
         assert_eq!(menu.key(KeyCode::Char('k').into(), &mut ()), Step::Stay);
-        let mut left = menu.clone();
-        assert_eq!(left.key(KeyCode::Esc.into(), &mut ()), Step::Leave);
+        for key in [KeyCode::Esc, KeyCode::Char('q')] {
+            let mut left = menu.clone();
+            assert_eq!(left.key(key.into(), &mut ()), Step::Leave);
+        }
         let theme = Theme::new(Variant::Mono, Glyphs::UNICODE);
         for (width, height) in [(1, 1), (2, 3), (40, 10)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -200,13 +187,10 @@ mod tests {
                 .draw(|frame| menu.view(frame, frame.area(), &(), &theme))
                 .unwrap();
             let shown = terminal.backend().to_string();
-            for words in [
-                "a  arguments",
-                "│ o  output",
-                "copy: k is no choice; esc closes",
-            ] {
+            for words in ["a  arguments", "copy: k is no choice; esc closes"] {
                 assert!(width < 40 || shown.contains(words), "{shown}");
             }
+            assert!(!shown.contains("output"), "{shown}");
         }
     }
 

@@ -586,7 +586,6 @@ fn copied(state: &State, what: Copied) -> Option<Vec<u8>> {
         Copied::Output => output(session.items.get(session.pairing.partner(state.item)?)?)?,
         Copied::CallId => session.call_id(item).ok()?.into_bytes(),
         Copied::Path => state.name.clone().into_bytes(),
-        Copied::JqPath => return None,
         Copied::Raw => session.bytes(item).ok()?,
         Copied::Error => state.live.error()?.into(),
     };
