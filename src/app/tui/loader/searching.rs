@@ -59,10 +59,10 @@ impl Loader {
         let reports = self.reports.clone();
         std::thread::spawn(move || {
             let is_cancelled = || cancel.load(Ordering::Relaxed);
-            // The one that is shown comes first, then those of its sub-agents.
-            let others = document.recording.sessions.iter().enumerate().take(NESTED);
-            let others = others.filter(|(index, other)| *index != session && !other.active);
-            let all = std::iter::once(session).chain(others.map(|(index, _)| index));
+            // The one that is shown comes first.
+            let others = 0..document.recording.sessions.len().min(NESTED);
+            let others = others.filter(|other| *other != session);
+            let all = std::iter::once(session).chain(others);
             for number in all {
                 let Some(counted) = document.session(number) else {
                     return;
@@ -143,4 +143,40 @@ fn sort_by_call(document: &Document, agents: &mut Vec<SubAgent>) {
     let mut placed: Vec<_> = places.into_iter().zip(agents.drain(..)).collect();
     placed.sort_by_key(|(place, _)| *place);
     agents.extend(placed.into_iter().map(|(_, agent)| agent));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::loader::Knowledge;
+    use crate::tui::loader::takes::conductor::Staged;
+    use retake_live::{OpenedInput, ReadOptions};
+    use std::path::Path;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn what_every_session_of_a_file_took_is_counted() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../sessions/reused-call-id.json"
+        );
+        let input = retake_live::open(Path::new(path)).unwrap();
+        let opening = Arc::new(OpenedInput::begin(input, &ReadOptions::default()).unwrap());
+        let (sender, received) = channel();
+        let reports = Arc::new(move |report| drop(sender.send(report)));
+        let knowledge = Arc::new(Knowledge::default());
+        let mut loader = Loader::start(opening, knowledge, Staged::default(), reports);
+        let mut heard = std::iter::from_fn(|| received.recv_timeout(Duration::from_secs(60)).ok());
+        let document = heard.find_map(|report| match report {
+            Report::Whole(document) => Some(document),
+            _ => None,
+        });
+        loader.total(document.unwrap(), 1, Prices::built_in());
+        let counted = heard.filter_map(|report| match report {
+            Report::Totalled(_, session, _) => Some(session),
+            _ => None,
+        });
+        assert_eq!(counted.take(2).collect::<Vec<_>>(), [1, 0]);
+    }
 }
