@@ -499,11 +499,9 @@ impl Face {
             Effect::Redraw => self.screen.resume()?,
             Effect::NextTheme => {
                 let wish = self.theme.next(self.app.request.wish);
-                self.theme = Theme::choose(wish, &|name| std::env::var(name).ok());
-                let word = self.theme.word();
-                self.app.say(format!(
-                    "theme {word}; theme = \"{word}\" in config.toml keeps it"
-                ));
+                let variable = |name: &str| std::env::var(name).ok();
+                self.theme = Theme::choose(wish, &variable);
+                self.app.say(self.theme.choice(&variable));
             }
             Effect::Suspend => {
                 self.away(events, || kill_current_process_group(Signal::TSTP))??;

@@ -7,8 +7,7 @@
 //! Colour never carries a meaning alone: a glyph or a word is beside it.
 //!
 //! [`Theme::choose`] decides from flags and environment. It asks the terminal nothing, because no
-//! answer may stand before the first paint. Crossterm drops colours itself under `NO_COLOR`: whoever lets
-//! `--theme dark` win over it calls `crossterm::style::force_color_output(true)`.
+//! answer may stand before the first paint. Crossterm drops colours itself under `NO_COLOR`, so no theme wins over it.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
@@ -52,8 +51,7 @@ impl Variant {
     /// The variant that the environment speaks for. `variable` looks a variable up.
     fn choose(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let term = variable("TERM").unwrap_or_default();
-        let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-        if no_color || term == "dumb" || term.starts_with("vt") {
+        if forbids_colours(variable) || term == "dumb" || term.starts_with("vt") {
             return Self::Mono;
         }
         let colorterm = variable("COLORTERM").unwrap_or_default();
@@ -69,6 +67,11 @@ impl Variant {
             _ => Self::Ansi16,
         }
     }
+}
+
+/// Whether the environment wants no colours.
+fn forbids_colours(variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    variable("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// The colours of a theme on a terminal of true colour.
@@ -268,7 +271,7 @@ impl Glyphs {
 /// What the command line says about the looks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThemeOptions {
-    /// `--theme`; it wins over the environment.
+    /// The theme that the operator chose; of the environment only `NO_COLOR` wins over it.
     pub variant: Option<Variant>,
     pub ascii: bool,
 }
@@ -330,7 +333,8 @@ pub struct Theme {
 impl Theme {
     /// The theme for these flags and this environment; `variable` looks a variable up.
     pub fn choose(wish: ThemeOptions, variable: &dyn Fn(&str) -> Option<String>) -> Self {
-        let variant = wish.variant.unwrap_or_else(|| Variant::choose(variable));
+        let wished = wish.variant.filter(|_| !forbids_colours(variable));
+        let variant = wished.unwrap_or_else(|| Variant::choose(variable));
         let glyphs = if wish.ascii {
             Glyphs::ASCII
         } else {
@@ -348,6 +352,15 @@ impl Theme {
     pub fn word(&self) -> &'static str {
         let own = Variant::ALL.iter().find(|(it, _)| *it == self.variant);
         own.map_or("", |(_, word)| word)
+    }
+
+    /// Says which theme it is, and how it stays.
+    pub fn choice(&self, variable: &dyn Fn(&str) -> Option<String>) -> String {
+        let word = self.word();
+        match forbids_colours(variable) {
+            true => format!("theme {word}: NO_COLOR is set, so there are no colours"),
+            false => format!("theme {word}; theme = \"{word}\" in config.toml keeps it"),
+        }
     }
 
     /// What chooses the theme after this one.
@@ -671,7 +684,19 @@ mod tests {
             variant: Some(Variant::Light),
             ascii: false,
         };
-        assert_eq!(chosen(wish, &[("NO_COLOR", "1")]).variant, Variant::Light);
+        assert_eq!(chosen(wish, &[]).variant, Variant::Light);
+        let without = [("NO_COLOR", "1"), ("COLORTERM", "truecolor")];
+        let theme = chosen(wish, &without);
+        assert_eq!(theme, Theme::new(Variant::Mono, Glyphs::UNICODE));
+        let said = |variables: &[(&str, &str)]| {
+            let variables = variables.to_vec();
+            theme.choice(&move |name| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(said(&without).contains("NO_COLOR is set"));
+        assert!(said(&[]).contains("theme = \"mono\" in config.toml keeps it"));
     }
 
     #[test]
