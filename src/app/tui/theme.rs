@@ -498,8 +498,9 @@ impl Theme {
             Span::styled(self.letters(mark, run).into_owned(), style)
         });
         let mut spans: Vec<_> = runs.collect();
-        if self.glyphs.ascii && text.as_plain().ends_with('…') {
-            widen_end(&mut spans);
+        let closed = text.as_plain().strip_suffix(')');
+        if self.glyphs.ascii && closed.unwrap_or(text.as_plain()).ends_with('…') {
+            widen_end(&mut spans, closed.is_some());
         }
         spans
     }
@@ -595,8 +596,10 @@ impl Theme {
     }
 }
 
-/// Writes `...` for the sign at the end, as many letters as it takes: the width stays.
-fn widen_end(spans: &mut [Span<'static>]) {
+/// Writes `...` for the sign at the end, or before a bracket there, as many letters as it takes: the width stays.
+fn widen_end(spans: &mut [Span<'static>], is_closed: bool) {
+    let bracket = spans.last_mut().filter(|_| is_closed);
+    let bracket = bracket.and_then(|span| span.content.to_mut().pop());
     let letters: usize = spans.iter().map(|span| span.content.len()).sum();
     let mut missing = letters.min(3);
     for span in spans.iter_mut().rev() {
@@ -605,6 +608,9 @@ fn widen_end(spans: &mut [Span<'static>]) {
         content.truncate(content.len() - dots);
         content.push_str(&".".repeat(dots));
         missing -= dots;
+    }
+    if let Some(last) = spans.last_mut() {
+        last.content.to_mut().extend(bracket);
     }
 }
 
@@ -865,6 +871,8 @@ mod tests {
         let text = SafeText::single_line("a\u{1b}[m\nb漢é👩 and so on and on", 16);
         let line = theme.line(&text, theme.text);
         assert_eq!(line.to_string(), "a[[m$b????? a...");
+        let cut = theme.line(&SafeText::from_str("Bash(cargo 2>&1 …)"), Style::new());
+        assert_eq!(cut.to_string(), "Bash(cargo 2>&...)");
         assert_eq!(line.width(), text.width());
         assert_eq!(
             line.spans[1].style.add_modifier,
