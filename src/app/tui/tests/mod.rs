@@ -195,6 +195,23 @@ fn below_a_hundred_columns_one_pane_is_shown() {
 }
 
 #[test]
+fn the_footer_of_the_item_has_its_own_keys() {
+    for width in [100, 140] {
+        let mut state = opened(FAILING_TOOL, (width, 24));
+        press(&mut state, "| tab");
+        let shown = screen(&state);
+        for hint in ["t pretty/raw", "z zoom", "< wider", "> narrower"] {
+            assert!(shown.contains(hint), "{width} {hint}: {shown}");
+        }
+        press(&mut state, "z");
+        state.notice = None;
+        assert!(!screen(&state).contains("< wider"), "{}", screen(&state));
+        press(&mut state, "esc esc");
+        assert!(!screen(&state).contains("pretty/raw"), "{}", screen(&state));
+    }
+}
+
+#[test]
 fn a_small_terminal_shows_the_findings_too() {
     let mut state = opened(BROKEN_JSON, (60, 15));
     press(&mut state, "4");
@@ -220,6 +237,16 @@ fn a_file_with_several_sessions_lists_them_and_findings_lead_from_one_to_the_nex
 }
 
 #[test]
+fn a_session_without_findings_names_the_keys_that_lead_to_those_of_others() {
+    let state = opened(TWO_SESSIONS, (140, 14));
+    assert!(state.checked().unwrap().findings().is_empty());
+    let shown = screen(&state);
+    for hint in ["] finding", "4 list findings"] {
+        assert!(shown.contains(hint), "{hint}: {shown}");
+    }
+}
+
+#[test]
 fn turns_fold_and_unfold() {
     let mut state = opened(BROKEN_JSON, (80, 24));
     press(&mut state, "J J space");
@@ -235,16 +262,6 @@ fn turns_fold_and_unfold() {
         state.tree().unwrap().rows(),
         state.session().unwrap().turns.len()
     );
-}
-
-#[test]
-fn a_session_without_findings_names_the_keys_that_lead_to_those_of_others() {
-    let state = opened(TWO_SESSIONS, (140, 14));
-    assert!(state.checked().unwrap().findings().is_empty());
-    let shown = screen(&state);
-    for hint in ["] finding", "4 list findings"] {
-        assert!(shown.contains(hint), "{hint}: {shown}");
-    }
 }
 
 #[test]

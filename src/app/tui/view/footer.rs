@@ -228,6 +228,21 @@ fn hints(state: &State) -> Vec<Hint> {
         });
     }
     hints.extend(others);
+    if context == Context::Detail {
+        let own: &[Hint] = match state.size.0 {
+            ..WIDE => &[("t", "pretty/raw")],
+            _ if state.is_zoomed => &[("t", "pretty/raw"), ("z", "all panes")],
+            _ => &[
+                ("t", "pretty/raw"),
+                ("z", "zoom"),
+                ("<", "wider"),
+                (">", "narrower"),
+            ],
+        };
+        let leads = |hint: &Hint| matches!(hint.0, "q" | "]");
+        let at = hints.iter().rposition(leads).map_or(0, |at| at + 1);
+        hints.splice(at..at, own.iter().copied());
+    }
     if context == Context::Browse && state.transcript.is_on {
         let totals = keymap::rows().find(|row| row.command == Command::Usage);
         hints.extend(totals.map(|row| (row.first_key(), "totals")));
