@@ -714,7 +714,11 @@ fn of_the_list_of_findings_only_enter_leaves_where_the_operator_reads() {
     }
     let mut state = flowing(&text, (140, 20));
     press(&mut state, "g 4 : 1 enter");
-    assert_eq!((state.session, state.item), (1, 0), "the turn of what was seen");
+    assert_eq!(
+        (state.session, state.item),
+        (1, 0),
+        "the turn of what was seen"
+    );
     let mut desk = Desk::of("invalid-tool-name.json");
     desk.press("f `kind:user` enter");
     let item = desk.state.item;
@@ -1132,6 +1136,33 @@ fn called(tool: &str, input: serde_json::Value, result: &str) -> String {
 }
 
 #[test]
+fn an_unfolded_empty_result_says_so_once() {
+    let input = serde_json::json!({"from": "a", "to": "b".repeat(90), "note": ["x", "y"]});
+    let mut state = flowing(&called("move", input, ""), (80, 30));
+    press(&mut state, "g j space");
+    let shown = screen(&state);
+    assert!(shown.contains("│ result "), "{shown}");
+    assert_eq!(shown.matches("empty").count(), 1, "{shown}");
+}
+
+#[test]
+fn the_words_of_an_interrupt_are_set_apart_from_its_name() {
+    let pi = [
+        serde_json::json!({"type": "session", "version": 3, "id": "s", "cwd": "/w", "timestamp": "2026-03-02T10:00:00.000Z"}),
+        serde_json::json!({"type": "message", "id": "a", "parentId": null, "timestamp": "2026-03-02T10:00:01.000Z",
+            "message": {"role": "user", "content": [{"type": "text", "text": "go"}]}}),
+        serde_json::json!({"type": "message", "id": "b", "parentId": "a", "timestamp": "2026-03-02T10:00:02.000Z",
+            "message": {"role": "assistant", "content": [], "stopReason": "aborted", "errorMessage": "Request was aborted", "provider": "p", "model": "m", "api": "x"}}),
+    ];
+    let text = pi.map(|line| line.to_string()).join("\n");
+    let shown = screen(&flowing(&text, (100, 20)));
+    assert!(
+        shown.contains(" interrupted: Request was aborted "),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_file_that_is_written_shows_its_first_lines_and_unfolds_from_its_title() {
     for lines in [77, 1_200] {
         let content: String = (1..=lines).map(|line| format!("row {line}\n")).collect();
@@ -1204,7 +1235,7 @@ fn what_is_left_of_one_line_is_counted_in_the_rows_that_unfold() {
     let words = "word ".repeat(80);
     let input = serde_json::json!({"command": "ls"});
     let shown = screen(&flowing(&called("Bash", input, &words), (80, 30)));
-    assert!(shown.contains(" 3 more rows"), "{shown}");
+    assert!(shown.contains(" 3 more lines"), "{shown}");
 }
 
 #[test]
@@ -2364,28 +2395,6 @@ fn a_folded_call_says_how_many_lines_its_command_has_below() {
 }
 
 #[test]
-fn what_is_wrong_in_sub_agents_leaves_the_turn_its_room_in_the_header() {
-    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
-    let line = serde_json::json!({
-        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
-        "message": {"role": "user", "content": stray},
-    });
-    let role = "\"role\":\"assistant\"";
-    let model = format!("{role},\"model\":\"a-model-with-a-name-of-many-letters\"");
-    let text = format!("{}\n{line}", task_log()).replace(role, &model);
-    for (width, expected) in [
-        (120, "▲ 1 in sub-agents"),
-        (160, "✓ no findings here · 1 warning in sub-agents"),
-    ] {
-        let shown = screen(&flowing(&text, (width, 20)));
-        let header = shown.lines().next().unwrap_or_default();
-        assert!(
-            header.contains("turn 1/2") && header.contains(expected),
-            "{header}"
-        );
-    }
-}
-#[test]
 fn what_is_wrong_in_sub_agents_is_shortened_before_the_filter() {
     let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
     let line = serde_json::json!({
@@ -2416,3 +2425,25 @@ fn what_is_wrong_in_sub_agents_is_shortened_before_the_filter() {
     assert!(header.contains("▲ 1 in sub-agents"), "{header}");
 }
 
+#[test]
+fn what_is_wrong_in_sub_agents_leaves_the_turn_its_room_in_the_header() {
+    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
+    let line = serde_json::json!({
+        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "user", "content": stray},
+    });
+    let role = "\"role\":\"assistant\"";
+    let model = format!("{role},\"model\":\"a-model-with-a-name-of-many-letters\"");
+    let text = format!("{}\n{line}", task_log()).replace(role, &model);
+    for (width, expected) in [
+        (120, "▲ 1 in sub-agents"),
+        (160, "✓ no findings here · 1 warning in sub-agents"),
+    ] {
+        let shown = screen(&flowing(&text, (width, 20)));
+        let header = shown.lines().next().unwrap_or_default();
+        assert!(
+            header.contains("turn 1/2") && header.contains(expected),
+            "{header}"
+        );
+    }
+}

@@ -835,11 +835,18 @@ impl<'a> Block<'a> {
             }
             Size::Lines(_) | Size::Bytes(_) => 0,
         };
-        if lines.is_empty() && about.is_none() {
-            lines.push(Line::new(Tone::Dim, SafeText::from_static("empty result")));
+        let apart = call.filter(|call| is_unfolded && self.shows_arguments(*call));
+        let size = Some(all.to_string()).filter(|_| !lines.is_empty() || about.is_some());
+        if size.is_none() {
+            let words = if apart.is_some() {
+                "empty"
+            } else {
+                "empty result"
+            };
+            lines.push(Line::new(Tone::Dim, SafeText::from_static(words)));
         }
-        if let Some(call) = call.filter(|call| is_unfolded && self.shows_arguments(*call)) {
-            self.between(call, &all.to_string());
+        if let Some(call) = apart {
+            self.between(call, size.as_deref());
         }
         let most = most + usize::from(about.is_some());
         let about = about.map(|words| Line::new(Tone::Dim, SafeText::from_str(&words)));
@@ -854,7 +861,7 @@ impl<'a> Block<'a> {
     }
 
     /// A row that sets a result apart from the arguments above it.
-    fn between(&mut self, call: usize, size: &str) {
+    fn between(&mut self, call: usize, size: Option<&str>) {
         let call = Block {
             page: self.page,
             index: call,
@@ -867,7 +874,8 @@ impl<'a> Block<'a> {
         let exit = call.exit();
         let facts = exit.iter().map(|(tone, words)| (*tone, words.as_str()));
         let facts = [(Tone::Dim, "result")].into_iter().chain(facts);
-        left.extend(joined(facts.chain([(Tone::Dim, size)])));
+        let size = size.map(|size| (Tone::Dim, size));
+        left.extend(joined(facts.chain(size)));
         self.push(RowKind::Gap, self.margin() + 2, left, Vec::new());
     }
 
@@ -1161,11 +1169,13 @@ impl<'a> Block<'a> {
             .trim();
         let across = || (Tone::Glyph(Glyph::Across), SafeText::from_static("      "));
         let mut left = vec![across(), plain(Tone::Plain, " ")];
+        let says_more = !self.is_unfolded() && !text.is_empty() && !text.starts_with('{');
         if !text.to_lowercase().contains(word) {
-            left.push(plain(Tone::Marked, &format!("{word} ")));
+            let colon = if says_more { ":" } else { "" };
+            left.push(plain(Tone::Marked, &format!("{word}{colon} ")));
         }
-        let room = self.page.width.saturating_sub(word.len() + 16);
-        if !self.is_unfolded() && !text.is_empty() && !text.starts_with('{') {
+        let room = self.page.width.saturating_sub(word.len() + 17);
+        if says_more {
             left.push((Tone::Marked, SafeText::single_line(text, room)));
             left.push(plain(Tone::Plain, " "));
         }
@@ -1354,9 +1364,8 @@ fn more(left_out: LeftOut, size: Option<String>) -> Option<Pieces> {
     let words = match (left_out, size) {
         (LeftOut::Lines(0), None) => return None,
         (_, Some(size)) => format!(" more of {size}"),
-        (LeftOut::Lines(1), None) => " 1 more line".to_owned(),
-        (LeftOut::Lines(lines), None) => format!(" {lines} more lines"),
-        (LeftOut::Rows(rows), None) => format!(" {rows} more rows"),
+        (LeftOut::Lines(1) | LeftOut::Rows(1), None) => " 1 more line".to_owned(),
+        (LeftOut::Lines(lines) | LeftOut::Rows(lines), None) => format!(" {lines} more lines"),
     };
     let glyph = (Tone::Glyph(Glyph::More), SafeText::from_static(" "));
     Some(vec![glyph, plain(Tone::Dim, &words)])
