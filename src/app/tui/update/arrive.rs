@@ -184,10 +184,7 @@ pub fn arrive(state: &mut State, report: Report) {
                 layers::sifted(state, shown, is_preview);
             }
         }
-        Report::SiftedElsewhere {
-            document,
-            items,
-        } if is_shown(state, &document) => {
+        Report::SiftedElsewhere { document, items } if is_shown(state, &document) => {
             layers::sifted_elsewhere(state, items);
         }
         Report::SiftedElsewhere { .. } => {}
