@@ -471,6 +471,13 @@ static DEFAULTS: LazyLock<Vec<Binding>> =
 /// The rows with the keys that the operator chose.
 static CHOSEN: OnceLock<Vec<Binding>> = OnceLock::new();
 
+#[cfg(test)]
+thread_local! {
+    /// The rows that a test chose for itself.
+    pub(crate) static CHOSEN_HERE: std::cell::Cell<Option<&'static [Binding]>> =
+        const { std::cell::Cell::new(None) };
+}
+
 /// Every row as retake comes: those of the panes first.
 pub fn defaults() -> &'static [Binding] {
     &DEFAULTS
@@ -478,6 +485,10 @@ pub fn defaults() -> &'static [Binding] {
 
 /// Every row as it holds.
 pub fn rows() -> impl DoubleEndedIterator<Item = &'static Binding> {
+    #[cfg(test)]
+    if let Some(chosen) = CHOSEN_HERE.get() {
+        return chosen.iter();
+    }
     CHOSEN.get().unwrap_or(&DEFAULTS).iter()
 }
 
@@ -509,6 +520,23 @@ pub fn footer(context: Context) -> Vec<&'static Binding> {
 pub fn key_of(command: Command) -> Option<KeyEvent> {
     let row = rows().find(|row| row.command == command)?;
     event(row.first_key())
+}
+
+/// What keys do, for a message: `u undoes it, w saves it`. One that the operator gave no key is left out.
+pub fn ways(commands: &[(Command, &str)]) -> String {
+    let ways = commands.iter().filter_map(|(command, words)| {
+        let row = rows().find(|row| row.command == *command && row.has_key())?;
+        Some(format!("{} {words}", row.first_key()))
+    });
+    ways.collect::<Vec<_>>().join(", ")
+}
+
+/// A message that ends with `: ` or `; `, and after that what keys do next.
+pub fn with_ways(message: &str, commands: &[(Command, &str)]) -> String {
+    match &*ways(commands) {
+        "" => message.trim_end_matches([':', ';', ' ']).to_owned(),
+        ways => format!("{message}{ways}"),
+    }
 }
 
 /// What the footer says of an action that a finding offers; `None` where no key is bound to it.

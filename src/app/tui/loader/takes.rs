@@ -14,6 +14,7 @@ pub(super) mod worker;
 
 use super::work::Work;
 use crate::tui::effect::TakeOrder;
+use crate::tui::keymap::{Command, with_ways};
 use crate::tui::report::Report;
 use crate::tui::state::document::{Document, Extent, Place};
 use checking::Check;
@@ -172,7 +173,8 @@ impl Work {
                 self.take_as_request(bench, (&document, session), &edits, about, &error)
             }
             other => {
-                let notice = format!("{}: {what}; u undoes it, w saves it", other?);
+                let ways = [(Command::Undo, "undoes it"), (Command::SaveAs, "saves it")];
+                let notice = with_ways(&format!("{}: {what}; ", other?), &ways);
                 let at = edits.iter().find_map(|edit| match edit {
                     Edit::Move { output, call } => Some(Place {
                         session,

@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use crate::tui::effect::{Effect, TakesCommand};
-use crate::tui::keymap;
+use crate::tui::keymap::{self, Binding, CHOSEN_HERE, Command};
 use crate::tui::report::Report;
 use crate::tui::tests::messages::{Message, update};
 use crate::tui::theme;
@@ -14,6 +14,29 @@ fn two_takes() -> Desk {
     let mut desk = Desk::of("unknown-tool.json");
     desk.press("i ^s enter u s enter");
     desk
+}
+
+#[test]
+fn messages_name_the_keys_that_the_operator_chose() {
+    let rows = keymap::defaults().iter().map(|row| {
+        let keys = match row.command {
+            Command::Undo => "backspace",
+            Command::SaveAs => "",
+            _ => row.keys,
+        };
+        Binding { keys, ..*row }
+    });
+    CHOSEN_HERE.set(Some(rows.collect::<Vec<_>>().leak()));
+    let mut desk = Desk::of("unknown-tool.json");
+    desk.go_to(1)
+        .press("D")
+        .sees("backspace undoes it, T shows");
+    desk.press("esc G Y")
+        .sees("one take; backspace undoes it")
+        .misses("which u");
+    let saves = [(Command::SaveAs, "saves it")];
+    assert_eq!(keymap::with_ways("take 1; ", &saves), "take 1");
+    CHOSEN_HERE.set(None);
 }
 
 #[test]

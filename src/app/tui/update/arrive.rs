@@ -4,6 +4,7 @@ use super::live::hear;
 use super::{exchange, layers, live, motion, recover, takes};
 use crate::tui::effect::{Effect, TakesCommand};
 use crate::tui::filter::Filter;
+use crate::tui::keymap::{Command, with_ways};
 use crate::tui::recovery::saving::{Save, SaveDialog};
 use crate::tui::recovery::takes::TakeTree;
 use crate::tui::report::Report;
@@ -81,9 +82,11 @@ pub fn arrive(state: &mut State, report: Report) {
                     if let Some(latest) = view.rows.iter().max_by_key(|row| row.id) {
                         state.recovery.latest = Some(latest.id);
                         let latest = latest.label();
-                        state.say(format!(
-                            "{count} {takes}: ^r opens {latest}, the latest; T lists them"
-                        ));
+                        let latest = format!("opens {latest}, the latest");
+                        let opens =
+                            with_ways(&format!("{count} {takes}: "), &[(Command::Redo, &latest)]);
+                        let lists = [(Command::Takes, "lists them")];
+                        state.say(with_ways(&format!("{opens}; "), &lists));
                     }
                 }
             }

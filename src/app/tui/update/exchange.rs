@@ -2,7 +2,7 @@
 //! items the agent sees.
 
 use crate::tui::effect::{Effect, LiveCommand};
-use crate::tui::keymap::Command;
+use crate::tui::keymap::{Command, with_ways};
 use crate::tui::loader::takes::comparing::{all, compare_items};
 use crate::tui::recovery::forms::{Confirmation, WordsForm};
 use crate::tui::recovery::wording::WordingEditor;
@@ -20,7 +20,10 @@ use std::sync::Arc;
 const UNCHANGED: &str = "nothing was changed: the agent and the provider see the same";
 
 /// The notice once nobody waits for a decision any more.
-const GONE: &str = "the client left: nothing to decide; q closes, w saves";
+fn gone() -> String {
+    let ways = [(Command::Close, "closes"), (Command::SaveAs, "saves")];
+    with_ways("the client left: nothing to decide; ", &ways)
+}
 
 /// Takes news of the exchange that is open, and of how many others are held. False: it is decided, and nothing
 /// is left to do here.
@@ -42,7 +45,7 @@ pub fn hear(state: &mut State, seen: Arc<ExchangeSummary>, others: usize) -> boo
         if !is_written(&mut state.layers) {
             state.leave_layers();
         }
-        state.notice = Some(GONE.to_owned());
+        state.notice = Some(gone());
         return true;
     }
     let hold = open.seen.phase.hold().map(|holding| holding.since_ms);
@@ -113,7 +116,7 @@ pub(super) fn obey(state: &mut State, command: Command) -> bool {
         let offers = command == Command::Open && state.offering_here().next().is_some();
         let decides = decides(command) || offers;
         if decides {
-            state.say(GONE);
+            state.say(gone());
         }
         return decides;
     }

@@ -2,6 +2,7 @@
 
 use super::takes;
 use crate::tui::effect::{Effect, TakeOrder};
+use crate::tui::keymap::{Command, with_ways};
 use crate::tui::recovery::changes::{changes_of, open_arguments};
 use crate::tui::recovery::proposal::{Proposal, ProposalVerdict, Proposed};
 use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
@@ -51,7 +52,7 @@ pub(super) fn begin(state: &mut State) {
     let (mut changes, more_removed) = changes_of(session, shown);
     open_arguments(session, &mut changes);
     let mut notes = applied_words(&fixes);
-    notes.push("one take, which u undoes".to_owned());
+    notes.push(with_ways("one take; ", &[(Command::Undo, "undoes it")]));
     notes.extend(left);
     let hidden = fixes.edits.len() - shown.len();
     if hidden > 0 {

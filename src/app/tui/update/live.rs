@@ -6,7 +6,7 @@ pub(super) mod hear;
 
 use super::takes;
 use crate::tui::effect::{Effect, LiveCommand};
-use crate::tui::keymap::Command;
+use crate::tui::keymap::{Command, ways, with_ways};
 use crate::tui::live::agent_prompt::AgentPrompt;
 use crate::tui::live::breakpoints::{Breakpoints, Places};
 use crate::tui::live::tools::Tools;
@@ -23,7 +23,12 @@ use retake_core::session::ledger::Ending;
 use retake_live::live::Phase;
 
 /// The notice where there is nothing to command.
-const NO_RUN: &str = "no run: c continues live from this take";
+fn no_run() -> String {
+    with_ways(
+        "no run: ",
+        &[(Command::Continue, "continues live from this take")],
+    )
+}
 
 /// Does what a command of the run says.
 pub(super) fn obey(state: &mut State, command: Command) {
@@ -70,7 +75,11 @@ fn go_on(state: &mut State) {
         }
         Phase::Idle | Phase::Ended(_) => begin(state),
         Phase::Asking { .. } | Phase::Running { .. } => {
-            state.say("the run is active: p pauses it, X aborts it")
+            let ways = [
+                (Command::PauseRun, "pauses it"),
+                (Command::Abort, "aborts it"),
+            ];
+            state.say(with_ways("the run is active: ", &ways))
         }
         Phase::Waiting { .. } => state.command(engine::RunCommand::Now),
         Phase::Paused { .. } => settle(state, engine::RunCommand::Continue),
@@ -80,7 +89,7 @@ fn go_on(state: &mut State) {
 /// One step of the run.
 fn step(state: &mut State) {
     match &state.live.phase {
-        Phase::Idle | Phase::Ended(_) => state.say(NO_RUN),
+        Phase::Idle | Phase::Ended(_) => state.say(no_run()),
         Phase::Asking { .. } | Phase::Running { .. } => pause(state),
         Phase::Waiting { .. } => state.command(engine::RunCommand::Now),
         Phase::Paused { .. } => settle(state, engine::RunCommand::Step),
@@ -91,8 +100,8 @@ fn step(state: &mut State) {
 fn pause(state: &mut State) {
     if !state.live.is_busy() {
         let words = match state.live.is_paused() {
-            true => "the run is already paused",
-            false => NO_RUN,
+            true => "the run is already paused".to_owned(),
+            false => no_run(),
         };
         return state.say(words);
     }
@@ -123,12 +132,20 @@ fn settle(state: &mut State, command: engine::RunCommand) {
             });
         }
         Some(Reason::Fault { .. }) => {
-            let keys = "i injects an error, s corrects, r retries, A releases it unchanged";
-            state.notice = Some(format!("held by a finding: {keys}"));
+            let ways = [
+                (Command::Recover("inject-error"), "injects an error"),
+                (Command::Recover("take-suggestion"), "corrects"),
+                (Command::Recover("retry"), "retries"),
+                (Command::Always, "releases it unchanged"),
+            ];
+            state.notice = Some(with_ways("held by a finding: ", &ways));
             resume(state, command);
         }
         Some(Reason::MayHaveRun { .. }) => {
-            state.notice = Some("r runs the call again, o supplies its output".to_owned());
+            state.notice = Some(ways(&[
+                (Command::Recover("retry"), "runs the call again"),
+                (Command::Recover("supply-output"), "supplies its output"),
+            ]));
             resume(state, command);
         }
         Some(Reason::Breakpoint { .. } | Reason::Model { .. } | Reason::Stepped) | None => {
@@ -187,7 +204,7 @@ fn go_on_with(state: &mut State, agent: String) {
 /// Ends the run, once the operator has confirmed it.
 fn abort(state: &mut State) {
     if !state.live.is_on() {
-        return state.say(NO_RUN);
+        return state.say(no_run());
     }
     let reason = match &state.live.phase {
         Phase::Running { calls } if !calls.is_empty() => {

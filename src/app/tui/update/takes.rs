@@ -1,7 +1,7 @@
 //! Takes on the screen: undo and redo, the tree, notes and marks, saving, and what the loader brings of them.
 
 use crate::tui::effect::{Effect, TakeOrder, TakesCommand};
-use crate::tui::keymap::{Command, Context, command};
+use crate::tui::keymap::{Command, Context, command, ways};
 use crate::tui::recovery::changes::changes_of;
 use crate::tui::recovery::forms::Confirmation;
 use crate::tui::recovery::proposal::{Proposal, ProposalVerdict, Proposed};
@@ -164,13 +164,17 @@ pub(super) fn fork(state: &mut State) {
     let (changes, more_removed) = changes_of(session, &edits);
     let count = session.items.len() - item - 1;
     let items = if count == 1 { "item" } else { "items" };
-    let goes_on = "c continues from the end of the take";
+    let goes_on = ways(&[(Command::Continue, "continues from the end of the take")]);
+    let undo = ways(&[
+        (Command::Undo, "undoes it"),
+        (Command::Takes, "shows all takes"),
+    ]);
     let notes = [
         Some(format!(
             "what comes after leaves the take: {count} {items}; the recording keeps them"
         )),
-        (!is_final).then(|| goes_on.to_owned()),
-        Some("u undoes it, T shows all takes".to_owned()),
+        Some(goes_on).filter(|ways| !is_final && !ways.is_empty()),
+        Some(undo).filter(|ways| !ways.is_empty()),
     ];
     let proposal = Proposal::new(&Proposed {
         title: format!("fork {title}"),

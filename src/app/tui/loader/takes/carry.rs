@@ -2,6 +2,7 @@
 //! same change, carried over.
 
 use super::checking::Check;
+use crate::tui::keymap::{Command, with_ways};
 use crate::tui::loader::work::Work;
 use crate::tui::state::document::{Document, Place};
 use crate::tui::update::fix_all::{FIX_ALL, title_of};
@@ -45,9 +46,9 @@ impl Work {
                 (None, title) => title,
             };
             let message = format!(
-                "{id}: {action}; needs {rebuilt}, the history as one request without times, tokens and costs; \
-                 u undoes both"
+                "{id}: {action}; needs {rebuilt}, the history as one request without times, tokens and costs; "
             );
+            let message = with_ways(&message, &[(Command::Undo, "undoes both")]);
             return self.show(bench, before, None, carried_to(bench, id, meant), message);
         }
         let at = Some(Place {

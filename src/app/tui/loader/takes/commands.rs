@@ -4,6 +4,7 @@ use super::checking::Check;
 use super::view::{take_rows, view_of};
 use crate::page::PageForm;
 use crate::tui::effect::TakesCommand;
+use crate::tui::keymap::{Command, with_ways};
 use crate::tui::loader::work::Work;
 use crate::tui::report::Report;
 use crate::tui::state::document::{Document, Place};
@@ -121,10 +122,11 @@ impl Work {
                 let rows = take_rows(bench, id).into_iter();
                 let label = rows.filter(|row| row.is_current).map(|row| row.label());
                 let way = match bench.takes().parent(id) {
-                    Some(TakeId::MAIN) => "u returns to the recording",
-                    _ => "T leads to the recording",
+                    Some(TakeId::MAIN) => (Command::Undo, "returns to the recording"),
+                    _ => (Command::Takes, "leads to the recording"),
                 };
-                let message = format!("{} as you left it: {way}", label.collect::<String>());
+                let message = format!("{} as you left it: ", label.collect::<String>());
+                let message = with_ways(&message, &[way]);
                 this.show(bench, TakeId::MAIN, shown, None, message)
             })
         });
@@ -148,7 +150,8 @@ impl Work {
                     true => bench.undo().unwrap_or(id),
                     false => id,
                 };
-                let message = format!("undone: back in {}; ^r redoes it", named(bench, id));
+                let message = format!("undone: back in {}; ", named(bench, id));
+                let message = with_ways(&message, &[(Command::Redo, "redoes it")]);
                 self.show(bench, before, shown, at, message)
             }
             None => {
