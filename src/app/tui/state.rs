@@ -152,6 +152,8 @@ pub struct UsagePlace {
     pub order: Option<UsageOrder>,
     /// Which of the rows that lead somewhere had the cursor.
     pub cursor: usize,
+    /// Whether the list of a proxy asked for them: those of all its conversations, and then back to it.
+    pub is_of_list: bool,
 }
 
 /// Everything that the screen depends on.
@@ -811,6 +813,20 @@ impl State {
             NestedUsage::new(session, call, || words.into_owned(), usage)
         });
         all.collect()
+    }
+
+    /// How many conversations of a proxy are counted, and what all of them took.
+    pub fn sum_of_conversations(&self) -> (usize, SessionUsage) {
+        let sessions = self.document.as_ref().map(|it| &it.recording.sessions[..]);
+        let sessions = sessions.unwrap_or_default().iter().enumerate();
+        let counted = sessions.filter(|(_, session)| session.active);
+        let counted = counted.filter_map(|(number, _)| self.all_totals()?.get(&number));
+        let (mut count, mut sum) = (0, SessionUsage::default());
+        for totals in counted {
+            count += 1;
+            sum.add(totals);
+        }
+        (count, sum)
     }
 
     /// Notes what a session took.

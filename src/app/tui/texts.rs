@@ -466,7 +466,15 @@ pub(super) fn usage(
         more: theme.glyphs.more,
         order: state.usage.order,
     };
-    let lines = usage::report(session, totals, &state.nested_totals(calls), style);
+    let sum = state.usage.is_of_list.then(|| state.sum_of_conversations());
+    let lines = match &sum {
+        Some((_, sum)) => usage::total_report(sum, style),
+        None => usage::report(session, totals, &state.nested_totals(calls), style),
+    };
+    let title = sum.map_or(title, |(count, _)| match count {
+        1 => " Usage of 1 conversation ".to_owned(),
+        _ => format!(" Usage of {count} conversations "),
+    });
     let targets = lines.iter().enumerate();
     let targets = targets.filter_map(|(number, line)| Some((number, line.target?)));
     let targets = targets.collect();

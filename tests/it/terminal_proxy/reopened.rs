@@ -34,16 +34,16 @@ fn decided() -> Desk {
 fn the_list_shows_totals_and_timeline_of_what_is_recorded_so_far() {
     let mut desk = decided();
     desk.press('U');
+    desk.sees("Usage of 2 conversations");
     desk.sees("elapsed: model");
-    desk.sees("conversation 2");
-    desk.press('U');
-    desk.press('q');
+    desk.terminal.send(Key::Esc);
     desk.sees("Exchanges 2");
     desk.press('Z');
     desk.sees("Timeline");
     desk.sees("held for a decision");
     desk.terminal.send(Key::Esc);
     desk.lacks("Timeline");
+    desk.sees("Exchanges 2");
     // An agent would lose its model: from here, too, that is asked.
     let idle = TcpStream::connect(("127.0.0.1", desk.port)).unwrap();
     desk.press('Z');

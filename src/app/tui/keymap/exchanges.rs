@@ -39,7 +39,7 @@ pub const EXCHANGES: &[Binding] = &[
         .alias(&["info breakpoints", "info b", "delete", "disable", "enable"]),
     row("c", C::Connect, HERE, Group::Exchanges, "how to connect an agent to the proxy").in_footer(55, "connect"),
     row("o", C::Child, HERE, Group::Exchanges, "output of the agent that the proxy started").in_footer(35, "output"),
-    row("U", C::Usage, HERE, Group::Exchanges, "tokens, money and time so far of the exchange's conversation")
+    row("U", C::Usage, HERE, Group::Exchanges, "tokens, money and time so far of all conversations")
         .alias(&["tokens", "totals", "usage", "cost"]),
     row("Z", C::Timeline, HERE, Group::Exchanges, "its conversation so far as bars over time")
         .alias(&["timeline", "latency", "time"]),

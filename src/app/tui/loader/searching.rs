@@ -59,8 +59,11 @@ impl Loader {
         let reports = self.reports.clone();
         std::thread::spawn(move || {
             let is_cancelled = || cancel.load(Ordering::Relaxed);
-            // The one that is shown comes first.
-            let others = 0..document.recording.sessions.len().min(NESTED);
+            // The one that is shown comes first; those of a proxy are summed up.
+            let shown = document.session(session);
+            let counts_all = shown.is_some_and(|shown| !shown.exchanges.is_empty());
+            let most = if counts_all { usize::MAX } else { NESTED };
+            let others = 0..document.recording.sessions.len().min(most);
             let others = others.filter(|other| *other != session);
             let all = std::iter::once(session).chain(others);
             for number in all {

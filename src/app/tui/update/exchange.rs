@@ -237,6 +237,7 @@ pub(super) fn go_to_asked(state: &mut State) {
         Some(session) => {
             super::motion::open_session(state, session);
             super::motion::to_end(state);
+            state.usage.is_of_list = true;
             super::obey(state, command);
         }
         None => state.say(format!("exchange {id} is recorded when it ends")),

@@ -481,10 +481,18 @@ pub(super) fn usage(state: &mut State) {
         texts::usage(state, &calls, theme, width)
     });
     page.set_cursor(state.usage.cursor);
-    state.open(page, |state, page, target| {
+    let opening = OpeningLayer::new(page, |state: &mut State, page, target| {
         state.usage.cursor = page.cursor();
         go_to_target(state, target);
     });
+    opening.if_left(|state, _| back_to_list(state)).over(state);
+}
+
+/// Goes back to the list of a proxy that asked for totals or a timeline.
+fn back_to_list(state: &mut State) {
+    if std::mem::take(&mut state.usage.is_of_list) {
+        state.effects.push(Effect::Close);
+    }
 }
 
 /// Sorts the totals by something else.
@@ -501,6 +509,7 @@ pub(super) fn sort_usage(state: &mut State) {
 /// Goes to what a row of the totals counts.
 fn go_to_target(state: &mut State, target: UsageTarget) {
     let (UsageTarget::Item(item) | UsageTarget::SubAgent(item)) = target;
+    state.usage.is_of_list = false;
     state.has_moved = true;
     state.jumped_from = Some(state.place());
     state.say(format!("esc goes back to turn {}", state.turn() + 1));
@@ -526,9 +535,10 @@ fn back_from_jump(state: &mut State) -> bool {
 /// Shows the session as bars over time.
 pub(super) fn timeline(state: &mut State) {
     state.count_totals();
-    state.open(TimelinePage::new(state), |state, _, item| {
+    let opening = OpeningLayer::new(TimelinePage::new(state), |state: &mut State, _, item| {
         go_to_target(state, UsageTarget::Item(item));
     });
+    opening.if_left(|state, _| back_to_list(state)).over(state);
 }
 
 /// Opens the menu of what can be copied of the item with the cursor.
