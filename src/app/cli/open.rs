@@ -51,12 +51,16 @@ fn open(arguments: &OpenArguments, staged: Staged) -> Result<Exit, Failure> {
         ..inputs::open_request(inputs_of(&arguments.reading)?, arguments)?
     };
     let left = tui::run(&request);
-    for (path, count) in &*lock(&request.kept) {
+    for (path, (count, is_in_take)) in &*lock(&request.kept) {
         let takes = match count {
             1 => "1 take is kept with".to_owned(),
             _ => format!("{count} takes are kept with"),
         };
-        report_where(&takes, path, "; ^r opens the latest take");
+        let hint = match is_in_take {
+            true => " in the take that you left",
+            false => "; ^r opens the latest take",
+        };
+        report_where(&takes, path, hint);
     }
     match left {
         Ok(Left::Quit) => Ok(Exit::Clean),

@@ -132,13 +132,13 @@ impl Debugger {
     }
 
     /// The recording with the number of takes that are kept with it; `None` of a run, whose journal they are in.
-    pub(super) fn kept_takes(&self) -> Option<(PathBuf, usize)> {
+    pub(super) fn kept_takes(&self) -> Option<(PathBuf, (usize, bool))> {
         let takes = &self.state.recovery.takes;
         let recording = takes.rows.first().filter(|row| !row.is_first_request);
         let is_recording = recording.is_some() && self.state.exchange.is_none();
         let count = takes.rows.len().checked_sub(1 + takes.in_memory)?;
         let path = self.path.clone().filter(|_| is_recording && count > 0)?;
-        Some((path, count))
+        Some((path, (count, takes.current != 0)))
     }
 
     /// The operator wants to quit from what lay over it.

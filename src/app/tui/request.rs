@@ -43,8 +43,8 @@ pub struct OpenRequest {
     pub without_mouse: bool,
     /// A run that begins in the file that is opened first.
     pub staged: Staged,
-    /// How many takes are kept with each recording that was open.
-    pub kept: Arc<Mutex<BTreeMap<PathBuf, usize>>>,
+    /// How many takes are kept with each recording that was open, and whether one of them was shown last.
+    pub kept: Arc<Mutex<BTreeMap<PathBuf, (usize, bool)>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
