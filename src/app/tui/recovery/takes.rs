@@ -154,6 +154,9 @@ impl<S> Layer<S> for TakeTree {
                 self.marked = (self.marked != Some(id)).then_some(id);
             }
             Some(Command::Note) => self.ask(Asked::Note),
+            Some(Command::Rename) if id == 0 => {
+                self.complaint = Some("takes have names; the recording has that of its file");
+            }
             Some(Command::Rename) => self.ask(Asked::Name),
             Some(Command::Delete) if id == 0 => {
                 self.complaint = Some("takes are dropped; what they come from stays");
@@ -603,6 +606,18 @@ mod tests {
             Step::Done(TakesCommand::Rename(2, "q".to_owned()))
         );
         assert_eq!(press(&mut tree, "esc"), Step::Leave);
+    }
+
+    #[test]
+    fn the_recording_takes_no_name() {
+        let mut tree = tree();
+        assert_eq!(press(&mut tree, "g r"), Step::Stay);
+        let shown = shown(&tree, (100, 16));
+        assert!(
+            shown.contains("the recording has that of its file"),
+            "{shown}"
+        );
+        assert!(tree.editing.is_none());
     }
 
     #[test]
