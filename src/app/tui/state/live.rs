@@ -93,6 +93,8 @@ pub struct Live {
     pub places: Vec<Option<usize>>,
     /// Whether the cursor is still to go to what holds.
     pub jumps: bool,
+    /// Whether the operator asked for a pause that has not come yet.
+    pub is_pausing: bool,
     /// Whether the take has grown by what was streamed; it goes when that is shown.
     is_grown: bool,
 }
@@ -137,6 +139,7 @@ impl Live {
             self.streaming = None;
         }
         self.phase = phase;
+        self.is_pausing &= self.is_busy();
         is_other
     }
 

@@ -168,6 +168,20 @@ pub(super) fn streaming() -> Streaming {
 }
 
 #[test]
+fn a_pause_that_has_not_come_is_seen_and_can_be_taken_back() {
+    let mut desk = Desk::live(&[SAID]);
+    desk.tell(asking()).press("p j");
+    desk.sees("pausing after this reply").misses("p pause");
+    desk.press("c").sees("waiting for the model");
+    assert_eq!(
+        desk.asked_engine(),
+        [RunCommand::Pause, RunCommand::Continue]
+    );
+    desk.press("p").tell(paused(&[Reason::Stepped]));
+    desk.tell(asking()).sees("waiting for the model");
+}
+
+#[test]
 fn the_header_says_what_the_run_does_and_for_how_long() {
     let mut desk = Desk::live(&[SAID]);
     desk.tell(asking())

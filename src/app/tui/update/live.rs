@@ -69,6 +69,9 @@ fn go_on(state: &mut State) {
     if let Some(request) = state.live.trust.take() {
         return hear::trust(state, request);
     }
+    if state.live.is_pausing {
+        return pause(state);
+    }
     match &state.live.phase {
         Phase::Ended(Ending::Final) if state.exchange.is_none() => {
             decide::ask_for_message(state, "the next message")
@@ -90,13 +93,16 @@ fn go_on(state: &mut State) {
 fn step(state: &mut State) {
     match &state.live.phase {
         Phase::Idle | Phase::Ended(_) => state.say(no_run()),
+        Phase::Asking { .. } | Phase::Running { .. } if state.live.is_pausing => {
+            state.command(engine::RunCommand::Pause)
+        }
         Phase::Asking { .. } | Phase::Running { .. } => pause(state),
         Phase::Waiting { .. } => state.command(engine::RunCommand::Now),
         Phase::Paused { .. } => settle(state, engine::RunCommand::Step),
     }
 }
 
-/// Stops before the next step.
+/// Stops before the next step, or takes that back.
 fn pause(state: &mut State) {
     if !state.live.is_busy() {
         let words = match state.live.is_paused() {
@@ -105,8 +111,17 @@ fn pause(state: &mut State) {
         };
         return state.say(words);
     }
-    state.notice = Some("the run pauses before its next step".to_owned());
-    state.command(engine::RunCommand::Pause)
+    state.live.is_pausing = !state.live.is_pausing;
+    match state.live.is_pausing {
+        true => {
+            state.notice = Some("the run pauses before its next step".to_owned());
+            state.command(engine::RunCommand::Pause)
+        }
+        false => {
+            state.notice = Some("the run does not pause".to_owned());
+            state.command(engine::RunCommand::Continue)
+        }
+    }
 }
 
 /// Goes on from a pause, or asks what has to be decided before.

@@ -59,6 +59,8 @@ pub(super) fn status(state: &State, theme: &Theme, room: usize) -> Vec<Span<'sta
         (Phase::Ended(_), Some(take)) if take != state.recovery.takes.current => {
             format!("{} {words}", state.recovery.takes.named(take))
         }
+        (Phase::Asking { .. }, _) if live.is_pausing => "pausing after this reply".to_owned(),
+        (Phase::Running { .. }, _) if live.is_pausing => "pausing after these tools".to_owned(),
         _ => words,
     };
     let style = match &live.phase {
@@ -186,7 +188,12 @@ pub(super) fn hints(state: &State) -> Vec<LiveHint> {
             return of(&rows, true);
         }
         Phase::Asking { .. } | Phase::Running { .. } => {
-            let rows = [(Command::PauseRun, "pause"), (Command::Abort, abort)];
+            let pause = if live.is_pausing {
+                "do not pause"
+            } else {
+                "pause"
+            };
+            let rows = [(Command::PauseRun, pause), (Command::Abort, abort)];
             return of(&rows, true);
         }
         Phase::Paused { .. } => match live.reason_at(state.item) {
