@@ -8,6 +8,7 @@ use crate::tui::state::document::list_findings;
 use crate::tui::state::layout::{DetailPlace, LayoutSettings};
 use retake_core::engine::{Reason, RunCommand};
 use retake_core::session::ledger::{Ask, LedgerEvent};
+use retake_core::usage::SessionUsage;
 use retake_live::live::RunNews;
 
 /// The row of the screen that holds a text.
@@ -542,4 +543,26 @@ fn an_item_of_recorded_http_shows_its_exchange_without_secrets() {
         let hidden = ["s3cret", "pa55", "c00kie"];
         assert!(!hidden.iter().any(|part| shown.contains(part)), "{shown}");
     }
+}
+
+#[test]
+fn the_columns_of_the_sessions_stand_below_each_other() {
+    let mut state = opened(TWO_SESSIONS, (160, 30));
+    let document = state.document.clone().unwrap();
+    let usage = SessionUsage {
+        span: Some(61_000),
+        ..SessionUsage::default()
+    };
+    state.take_totals(document, 0, Arc::new(usage));
+    press(&mut state, "5 z");
+    let shown = screen(&state);
+    let places = shown.lines().filter_map(|line| {
+        let (before, _) = line.split_once(" turns ")?;
+        Some(before.chars().count())
+    });
+    let places: Vec<usize> = places.collect();
+    assert!(
+        places.len() > 1 && places.iter().all(|it| *it == places[0]),
+        "{shown}"
+    );
 }

@@ -248,7 +248,7 @@ fn begin_at_error(state: &mut State, session: usize) {
         if is_other {
             let place = format!("session {} of {count}", session + 1);
             state.say(format!("{place} has an error; S lists the sessions"));
-        } else if state.item > 0 {
+        } else if state.item > 0 && state.exchange.is_none() {
             let (turn, rule) = (state.turn() + 1, finding.rule.id);
             let message = finding.message();
             state.say(format!(

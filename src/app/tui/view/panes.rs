@@ -518,30 +518,39 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
     let digits = total.to_string().len();
     let cursor = state.listed_session.min(total.saturating_sub(1));
     let seen = (0..total).skip(state.tops.sessions);
-    for (at, index) in seen.take(inside.height.into()).enumerate() {
+    let mut rows = Vec::new();
+    for index in seen.take(inside.height.into()) {
         let open = if index == state.session {
             theme.glyphs.cursor
         } else {
             " "
         };
-        let mut left = vec![
+        let left = vec![
             Span::raw(open),
             Span::styled(format!("{:>digits$}  ", index + 1), theme.dim),
         ];
         let own = sessions.get(index).is_some();
         let totals = state.all_totals().filter(|_| own);
         let mut usage = totals.and_then(|totals| Some(&**totals.get(&index)?));
-        let (label, words, mut right, turns) = match sessions.get(index) {
+        let (label, words, columns, turns) = match sessions.get(index) {
             Some(session) => {
                 let words = first_words(session).map(|(_, words)| words);
                 let checked = state.checked.get(index).and_then(Option::as_ref);
-                let mut right = outcomes(session, theme);
-                right.extend(checked.map_or_else(Vec::new, |it| counts(theme, it.counts())));
-                if !session.active && !is_sub_agent(session) {
-                    right.push(Span::styled("  inactive", theme.dim));
-                }
+                let found = checked.map_or_else(Vec::new, |it| counts(theme, it.counts()));
+                let is_inactive = !session.active && !is_sub_agent(session);
+                let inactive = is_inactive.then(|| Span::styled("  inactive", theme.dim));
+                let columns = [
+                    outcomes(session, theme),
+                    found,
+                    inactive.into_iter().collect(),
+                ];
                 let words = words.unwrap_or_default();
-                (label_of(session, theme), words, right, session.turns.len())
+                (
+                    label_of(session, theme),
+                    words,
+                    columns,
+                    session.turns.len(),
+                )
             }
             None => {
                 let Some(file) = state.sub_agents.get(index - sessions.len()) else {
@@ -554,10 +563,26 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
                     warnings: file.warnings,
                     ..Counts::default()
                 };
-                let right = counts(theme, found);
-                (label, file.prompt.clone(), right, file.usage.turns)
+                let columns = [Vec::new(), counts(theme, found), Vec::new()];
+                (label, file.prompt.clone(), columns, file.usage.turns)
             }
         };
+        rows.push((index, left, label, words, columns, turns, usage));
+    }
+    let widest = |column: usize| rows.iter().map(|row| cells(&row.4[column])).max();
+    let widths = [0, 1, 2].map(|column| widest(column).unwrap_or(0));
+    let has_usage = rows.iter().any(|row| row.6.is_some());
+    for (at, (index, mut left, label, words, columns, turns, usage)) in rows.into_iter().enumerate()
+    {
+        let mut right = Vec::new();
+        for (number, (column, width)) in columns.into_iter().zip(widths).enumerate() {
+            let gap = Span::raw(" ".repeat(width - cells(&column)));
+            // What was found stands beside the figures.
+            match number {
+                1 => right.extend(std::iter::once(gap).chain(column)),
+                _ => right.extend(column.into_iter().chain([gap])),
+            }
+        }
         let hits = state.shown_of(index);
         if let Some(count) = hits.filter(|count| *count > 0) {
             let words = if count == 1 { "item" } else { "items" };
@@ -566,7 +591,10 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         }
         // The same for all rows, whose figures are compared.
         let room = usize::from(inside.width) * FIGURES / 100;
-        right.push(Span::styled(figures(turns, usage, room), theme.dim));
+        right.push(Span::styled(
+            figures(turns, usage, has_usage, room),
+            theme.dim,
+        ));
         let (label, style) = label;
         let style = if hits == Some(0) { theme.dim } else { style };
         let room = usize::from(inside.width).saturating_sub(cells(&left) + cells(&right) + 1);
@@ -588,12 +616,15 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
 const FIGURES: usize = 45;
 
 /// How many turns a session has and what it took, in columns, as far as they have room; its cost matters most.
-fn figures(turns: usize, usage: Option<&SessionUsage>, room: usize) -> String {
+/// One whose usage is not known yet leaves room where others `have_usage`.
+fn figures(turns: usize, usage: Option<&SessionUsage>, have_usage: bool, room: usize) -> String {
     let turns = format!("  {turns:>3} turns");
-    let Some(usage) = usage else {
+    if !have_usage {
         return turns;
-    };
-    let UsageSummary { span, tokens, cost } = UsageSummary::of(usage);
+    }
+    let summary = usage.map(UsageSummary::of);
+    let (span, tokens, cost) =
+        summary.map_or_else(Default::default, |it| (it.span, it.tokens, it.cost));
     let columns = [(cost, 7, 2), (span, 7, 0), (tokens, 11, 1)];
     let mut left = room.saturating_sub(turns.len());
     let mut kept: Vec<(u8, String)> = Vec::new();
