@@ -145,6 +145,9 @@ pub fn event(event: &LedgerEvent) -> (bool, String) {
             again_in_ms,
             ..
         } => {
+            if let Some(why) = why.strip_prefix("called off: ") {
+                return (false, format!("request {} was cancelled: {why}", ask.0));
+            }
             is_trouble = true;
             // What the server says begins with the status where there is one.
             let status = status.map(|status| status.to_string());

@@ -123,10 +123,15 @@ impl EventHandler<'_> {
     pub(crate) fn not_replied(&mut self, ask: Ask, fault: &ModelFault) {
         let awaited = |asking: &mut PendingRequest| asking.ask == ask && asking.until.is_none();
         let Some(asking) = self.state.asking.take_if(awaited) else {
-            self.state.called_off.retain(|(off, _)| *off != ask);
+            // That it was cancelled is recorded.
+            let called_off = &mut self.state.called_off;
+            if let Some(place) = called_off.iter().position(|(off, _)| *off == ask) {
+                called_off.remove(place);
+                return;
+            }
             let why = &fault.why;
             self.note(format!(
-                "request {}, which was not awaited, failed: {why}",
+                "request {} failed after it was settled: {why}",
                 ask.0
             ));
             return;

@@ -35,6 +35,10 @@ fn happen(world: &mut World, line: &str) {
             let ask = Ask(rest.parse().unwrap());
             world.handle_reply(ask, vec!["late".to_owned()], true);
         }
+        "late-fault" => {
+            world.asking = Some((Ask(rest.parse().unwrap()), 1));
+            fail(world, "cancelled");
+        }
         "ends" => {
             let (id, how) = rest.split_once(' ').unwrap_or((rest, "ok"));
             let place = world.running.iter().position(|run| run.key.call_id == id);
@@ -259,6 +263,11 @@ const STORIES: &[(&str, &str, &str)] = &[
         "an aborted question is cancelled",
         "",
         "stands\n abort\n late-reply 1\n continue\n says done",
+    ),
+    (
+        "a cancelled question that fails is not told twice",
+        "",
+        "stands\n abort\n late-fault 1\n late-fault 77",
     ),
     (
         "steps stop before the tools and before each question",
