@@ -195,10 +195,10 @@ fn at_least(board: &Board, assertion: usize, place: (usize, usize), rate: f64) -
     let name = &board.experiment.trials[trial].variants[variant].name;
     let measured = match corrected.rate() {
         Some(counted) if verdict == Verdict::Undecided && counted >= rate => {
-            ", which the rate reaches and the interval does not rule out to be missed"
+            ", which the rate meets, but the interval begins below it"
         }
         Some(_) if verdict == Verdict::Undecided => {
-            ", which the rate misses and the interval does not rule out to be reached"
+            ", which the rate misses, but the interval ends above it"
         }
         _ => "",
     };
