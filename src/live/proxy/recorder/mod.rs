@@ -160,7 +160,7 @@ impl Recorder {
         lock(&self.load.path).clone()
     }
 
-    /// What the operator should know of the place of the journal: that others may look into its folder.
+    /// What the operator should know of the place of the journal: that others could look into its folder.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
@@ -316,18 +316,17 @@ fn location(options: &RecorderOptions) -> Result<Location, JournalError> {
     })
 }
 
-/// The warning about an existing folder that is open to others; retake's own folder is
-/// closed to them instead.
+/// That retake's own folder was open to others and is closed to them. In a folder that the operator named the
+/// journal itself is for them alone, and there is nothing to do.
 fn warning(location: &Location) -> Option<String> {
+    if location.below == Subfolder::None {
+        return None;
+    }
     let path = location.below.path(&location.root);
     let folder = location.folder().ok()??;
     let mode = folder.mode().ok().filter(|mode| mode & 0o077 != 0)?;
-    let what = match location.below {
-        Subfolder::None => "the journal itself is for you alone",
-        Subfolder::Takes | Subfolder::Proxies => "it is closed to them now",
-    };
     let path = path.display();
     Some(format!(
-        "others may look into {path} (mode {mode:04o}); {what}"
+        "others could look into {path} (mode {mode:04o}); it is closed to them now"
     ))
 }
