@@ -2401,10 +2401,7 @@ fn what_is_wrong_in_sub_agents_is_shortened_before_the_filter() {
         "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
         "message": {"role": "user", "content": stray},
     });
-    let role = "\"role\":\"assistant\"";
-    let model = format!("{role},\"model\":\"a-model-with-a-name-of-many-letters\"");
-    let text = format!("{}\n{line}", task_log()).replace(role, &model);
-    let mut state = flowing(&text, (140, 20));
+    let mut state = flowing(&format!("{}\n{line}", task_log()), (140, 20));
     press(&mut state, "f t o o l : E d i t enter");
     let session = state.session().unwrap();
     let shown = Arc::new(Shown::new(session, vec![0, 1]));
@@ -2416,13 +2413,20 @@ fn what_is_wrong_in_sub_agents_is_shortened_before_the_filter() {
         is_preview: false,
     };
     update(&mut state, Message::Report(sifted));
-    let items = vec![(1, 2)];
+    let items = vec![(1, 230)];
     let elsewhere = Report::SiftedElsewhere { document, items };
     update(&mut state, Message::Report(elsewhere));
-    let shown = screen(&state);
-    let header = shown.lines().next().unwrap_or_default();
-    assert!(header.contains("filter tool:Edit: 2 items"), "{header}");
-    assert!(header.contains("▲ 1 in sub-agents"), "{header}");
+    for width in 108..=140 {
+        state.size.0 = width;
+        state.prepare();
+        let shown = screen(&state);
+        let header = shown.lines().next().unwrap_or_default();
+        assert!(header.contains("filter tool:Edit: 2 items"), "{header}");
+        assert!(
+            header.contains("1 in sub-agents") || width >= 120,
+            "{header}"
+        );
+    }
 }
 
 #[test]

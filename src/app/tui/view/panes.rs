@@ -30,8 +30,8 @@ use retake_live::inspect::first_words;
 const WIDEST: usize = 240;
 /// Most cells of the name of a tool.
 const TOOL: usize = 60;
-/// Least cells of a filter and the words around it.
-const FILTER: usize = 14;
+/// Cells of the words around a filter.
+const FILTER: usize = 11;
 /// Cells of the column of rules.
 const RULE: usize = 20;
 
@@ -59,16 +59,17 @@ pub(super) fn filter_words(state: &State, room: usize) -> Option<String> {
         1 => "1 item".to_owned(),
         items => format!("{items} items"),
     };
-    // The end of it matters less than the filter.
-    let elsewhere = state.words_elsewhere();
-    if let Some(words) = elsewhere.filter(|words| items.len() + words.len() + FILTER <= room) {
-        items += &format!(", {words}");
-    }
     let written = if bar.is_some() {
         ""
     } else {
         state.filter_bar.applied()
     };
+    // The end of it matters less than the filter.
+    let elsewhere = state.words_elsewhere();
+    let least = FILTER + written.len();
+    if let Some(words) = elsewhere.filter(|words| items.len() + words.len() + least <= room) {
+        items += &format!(", {words}");
+    }
     Some(match (state.only_marked, written.is_empty()) {
         (true, _) if state.recovery.takes.notes.is_empty() => format!("{items} marked"),
         (true, _) => format!("{items} marked/noted"),
