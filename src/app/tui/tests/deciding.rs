@@ -153,7 +153,7 @@ fn what_may_have_run_runs_again_only_when_that_is_confirmed() {
     let again = RunCommand::RunAgain {
         call: call("call_2"),
     };
-    assert_eq!(desk.asked_engine(), [again.clone()]);
+    assert_eq!(desk.asked_engine(), vec![again.clone()]);
     desk.misses("c continue").misses(". step");
     desk.press("enter")
         .sees("run the call again")
