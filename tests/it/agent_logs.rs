@@ -254,8 +254,9 @@ fn logs_that_hold_messages_of_a_provider_are_fixed_in_place() {
             kept.count() + rules.len() >= text.lines().count(),
             "{format}: {fixed}"
         );
+        let read = read_path(&folder.path().join(&name), &ReadOptions::default()).unwrap();
+        assert_eq!(read.format.id, *format);
         let (_, words) = run(&["check", &name]);
-        assert!(words.contains(format), "{format}: {words}");
         assert!(!words.contains("orphan-call"), "{format}: {words}");
     }
 }

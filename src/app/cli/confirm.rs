@@ -71,7 +71,7 @@ fn is_confirmed_on_terminal(name: &str, powers: &str) -> Result<bool, Failure> {
     if !stdin.is_terminal() || !stderr.is_terminal() {
         return Ok(false);
     }
-    let ask = format!("{name} asks to:\n  {powers}\nGo ahead? [y/N] ");
+    let ask = format!("{name} needs your consent. It:\n  {powers}\nGo ahead? [y/N] ");
     let mut answer = String::new();
     let read = stderr
         .write_all(ask.as_bytes())

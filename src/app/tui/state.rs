@@ -39,6 +39,7 @@ use preview::Previews;
 use recovery::{Awaited, Recovery};
 use retake_core::content::display_name;
 use retake_core::engine::{self, Breakpoint, Millis};
+use retake_core::actions::Offer;
 use retake_core::exchange::ExchangeId;
 use retake_core::pattern::Pattern;
 use retake_core::rules::{Finding, Severity};
@@ -472,6 +473,15 @@ impl State {
     /// Whether it is a recording that is shown, and not a run or an exchange that waits.
     pub fn is_recording(&self) -> bool {
         self.exchange.is_none() && self.live.phase == Phase::Idle
+    }
+
+    /// The rule of the finding at the cursor, where it has fixes and a suggestion is never one of them.
+    pub fn rule_without_suggestion(&self) -> Option<&'static str> {
+        let worst = self.worst_here();
+        let worst = worst.filter(|worst| !worst.offers.is_empty())?;
+        let suggests =
+            |offer: &Offer| matches!(offer.action, "take-suggestion" | "repair-arguments");
+        (!worst.rule.offers.iter().any(suggests)).then_some(worst.rule.id)
     }
 
     /// Whether a safe fix is offered anywhere in the session that can be applied with others. It is tried once for each

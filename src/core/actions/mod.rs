@@ -182,7 +182,7 @@ pub const ACTIONS: &[Action] = &[
     Action {
         id: "close-turn",
         title: "end the turn",
-        what: "answer the calls that a crash left open, with the warning that they may have run",
+        what: "answer the open calls with the warning that they may have run",
         plan: close_turn::plan,
     },
     Action {

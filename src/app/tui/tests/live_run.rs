@@ -135,6 +135,15 @@ fn an_answer_that_breaks_its_schema_waits_for_the_operator_who_lets_it_pass() {
 }
 
 #[test]
+fn a_pause_names_no_suggestion_where_there_is_none() {
+    let mut desk = Desk::run("broken-json.toml");
+    desk.comes("paused: malformed-arguments");
+    desk.press("i ^s enter").comes("paused: invalid-arguments");
+    desk.press("c")
+        .sees("held by a finding: i injects an error, r retries, A releases it unchanged");
+}
+
+#[test]
 fn a_step_that_is_refused_does_not_stop_the_run_later() {
     let mut desk = Desk::run("flights.toml");
     desk.comes("paused: unknown-tool serch_flights");

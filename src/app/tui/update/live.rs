@@ -147,12 +147,15 @@ fn settle(state: &mut State, command: engine::RunCommand) {
             });
         }
         Some(Reason::Fault { .. }) => {
-            let ways = [
+            let mut ways = vec![
                 (Command::Recover("inject-error"), "injects an error"),
                 (Command::Recover("take-suggestion"), "corrects"),
                 (Command::Recover("retry"), "retries"),
                 (Command::Always, "releases it unchanged"),
             ];
+            if state.rule_without_suggestion().is_some() {
+                ways.remove(1);
+            }
             state.notice = Some(with_ways("held by a finding: ", &ways));
             resume(state, command);
         }

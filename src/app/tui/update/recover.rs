@@ -648,7 +648,7 @@ fn refused(
 ) {
     let reason = refusal.to_string();
     let is_suggestion = attempt.action.id == "take-suggestion";
-    if let Some(rule) = rule_without_suggestion(state).filter(|_| is_suggestion) {
+    if let Some(rule) = state.rule_without_suggestion().filter(|_| is_suggestion) {
         return state.say(format!("No suggestion for {rule}: enter lists its fixes"));
     }
     let form = form.or_else(|| state.layers.top_mut());
@@ -675,15 +675,6 @@ fn refused(
         }
         _ => state.notice = Some(format!("{}: {reason}", attempt.action.title)),
     }
-}
-
-/// The rule of the finding at the cursor, where it has fixes and a suggestion is never one of them.
-fn rule_without_suggestion(state: &State) -> Option<&'static str> {
-    let worst = state
-        .worst_here()
-        .filter(|worst| !worst.offers.is_empty())?;
-    let suggests = |offer: &Offer| matches!(offer.action, "take-suggestion" | "repair-arguments");
-    (!worst.rule.offers.iter().any(suggests)).then_some(worst.rule.id)
 }
 
 /// Asks what has to be confirmed before the attempt is planned: which reading is meant, or whether it is meant
