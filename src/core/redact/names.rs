@@ -67,7 +67,10 @@ pub(crate) fn is_secret_in_text(name: &str, value: &str, is_quoted: bool, is_tig
         Sign::Code => return is_code(value),
         Sign::Certain | Sign::Likely => {}
     }
-    if is_stand_in(value) || !is_one_word(value) || is_code_of_a_program(value, is_quoted) {
+    // People make passwords of the word `password` and a number.
+    let is_variable_named = !(has_digit && is_password(name)) && is_named_variable(value);
+    let is_code = is_variable_named || is_code_of_a_program(value, is_quoted);
+    if is_stand_in(value) || !is_one_word(value) || is_code {
         return false;
     }
     let is_number = value
@@ -188,23 +191,25 @@ fn is_code(text: &str) -> bool {
     (4..=10).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a value is what a program computes: a call, a place in a list, a variable, a member.
+/// Whether a value is what a program computes: a call, a place in a list, a member.
 fn is_code_of_a_program(value: &str, is_quoted: bool) -> bool {
-    if value.contains(['(', '[', '{', '`']) || value.contains("->") {
-        return true;
-    }
-    let is_word = |word: &str| {
-        let mut letters = word.chars();
-        letters
-            .next()
-            .is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_')
-            && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-    };
+    let is_member = || !is_quoted && value.contains('.') && value.split('.').all(is_word);
+    value.contains(['(', '[', '{', '`']) || value.contains("->") || is_member()
+}
+
+/// Whether a value is a variable whose name says that it holds a secret.
+fn is_named_variable(value: &str) -> bool {
     let small = value.to_ascii_lowercase();
     let names = ["token", "secret", "passw", "key", "credential"];
-    let is_named = is_word(value) && names.iter().any(|name| small.contains(name));
-    let is_member = !is_quoted && value.contains('.') && value.split('.').all(is_word);
-    is_named || is_member
+    is_word(value) && names.iter().any(|name| small.contains(name))
+}
+
+fn is_word(word: &str) -> bool {
+    let mut letters = word.chars();
+    letters
+        .next()
+        .is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 /// Whether a value that somebody calls a key is one. Words for a missing one (`ollama`, `EMPTY`,

@@ -353,6 +353,7 @@ const PIECES: &[&str] = &[
     "{",
     "str",
     "hunter2-abc",
+    "hunter2secret",
     "a1b2c3d4e5",
     "123456",
     "aB3dE6gH9jK2mN5pQ8sT",

@@ -137,6 +137,8 @@ const CLEAN: &[&str] = &[
     "const token = await getToken1();",
     "api_key = os.environ[\"OPENAI_API_KEY\"]",
     "api_key=api_key2",
+    "password = user.password2",
+    "password: new_password,",
     "secret = self.secret_v2",
     "password: string;",
     "password: Optional[str] = None",
@@ -249,6 +251,25 @@ fn planted_secrets_are_found_wherever_people_write_them() {
         }
     }
     assert!(left.is_empty(), "{}:\n{}", left.len(), left.join("\n"));
+}
+
+#[test]
+fn a_password_with_a_number_may_be_made_of_the_words_for_one() {
+    for secret in ["hunter2secret", "mypassword123"] {
+        for text in [
+            "password: X",
+            "password = \"X\"",
+            "{\"password\": \"X\"}",
+            "--password X",
+            "passwd=X",
+        ] {
+            let text = text.replace('X', secret);
+            assert!(!text_of(&text).contains(secret), "{text}");
+            for body in bodies(&text) {
+                assert!(!json_of(&body).contains(secret), "{body}");
+            }
+        }
+    }
 }
 
 #[test]
