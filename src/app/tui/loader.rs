@@ -334,6 +334,10 @@ impl Work {
             }
             std::thread::sleep(LOOK);
         }
+        if grown_at.is_some() {
+            // Its end alone is on the screen.
+            let _ = quiet.send(());
+        }
         Ok(Watched::Enough)
     }
 

@@ -1784,6 +1784,7 @@ fn a_turn_that_is_not_read_yet_is_shown_as_soon_as_it_is() {
     assert!(screen(&state).contains("turn 3 is shown once the file is read"));
     update(&mut state, Message::Report(Report::Whole(document.clone())));
     assert_eq!(state.turn(), 2);
+    assert!(!screen(&state).contains("is shown once"), "it is shown");
     let mut state = State::new("log.jsonl".to_owned(), (100, 30));
     press(&mut state, ": # 5 enter");
     assert!(screen(&state).contains("item 5 is shown once the file is read"));
@@ -2111,6 +2112,43 @@ fn turns_keep_their_numbers_and_the_file_its_totals_while_it_grows() {
         assert!(now.contains("you  turn 101"), "{now}");
         assert!(state.last_totals().is_some());
     }
+}
+
+#[test]
+fn the_beginning_of_a_large_file_that_grew_stays_in_reach_while_the_rest_is_read() {
+    let [before, end, whole] = grown(100);
+    for (keys, turn) in [("g", 0), (": 3 0 enter", 29), (": # 4 enter", 3)] {
+        let mut state = following(before.clone());
+        update(&mut state, Message::Report(Report::Tail(end.clone())));
+        state.prepare();
+        let shown = screen(&state);
+        assert!(shown.contains("reading…"), "{shown}");
+        press(&mut state, keys);
+        assert_eq!((state.is_whole(), state.turn()), (true, turn), "{keys}");
+        let shown = screen(&state);
+        assert!(shown.contains("reading…"), "{shown}");
+        let effects = press(&mut state, "G");
+        let mut effects = effects.iter();
+        assert!(effects.any(|effect| matches!(effect, Effect::ReadTail)));
+        update(&mut state, Message::Report(Report::Tail(end.clone())));
+        press(&mut state, keys);
+        update(&mut state, Message::Report(Report::Grown(whole.clone())));
+        update(&mut state, Message::Report(Report::Finished(whole.clone())));
+        state.prepare();
+        assert_eq!(state.turn(), turn, "{keys}");
+        assert!(!screen(&state).contains("reading"));
+    }
+    let mut state = following(before);
+    update(&mut state, Message::Report(Report::Tail(end)));
+    press(&mut state, ": 2 0 0 enter");
+    let shown = screen(&state);
+    assert!(
+        shown.contains("no turn 200: the last one is 101"),
+        "{shown}"
+    );
+    press(&mut state, ": 1 0 1 enter");
+    assert!(!state.is_whole());
+    assert!(screen(&state).contains("turn 101/101"));
 }
 
 #[test]

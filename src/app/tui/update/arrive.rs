@@ -22,6 +22,10 @@ pub fn arrive(state: &mut State, report: Report) {
         Report::Progress { done, total } => {
             state.stage = Stage::Reading { done, total };
         }
+        // A take stays on the screen while its recording grows.
+        Report::Tail(document) | Report::Grown(document) if state.recovery.takes.current != 0 => {
+            state.effects.push(Effect::Discard(document))
+        }
         Report::Tail(document) => tail(state, document),
         Report::Whole(document) => {
             state.stage = Stage::Checking;
@@ -157,11 +161,10 @@ pub fn arrive(state: &mut State, report: Report) {
             state.live.recall(&event, time);
         }
         Report::Trust(request) => hear::trust(state, request),
-        // A take stays on the screen while its recording grows.
-        Report::Grown(document) if state.recovery.takes.current != 0 => {
-            state.effects.push(Effect::Discard(document))
-        }
         Report::Grown(document) => {
+            if matches!(state.stage, Stage::Reading { .. }) {
+                state.stage = Stage::Checking;
+            }
             whole(state, document);
             if state.follow == Follow::On {
                 motion::to_end(state);
@@ -272,6 +275,11 @@ fn tail(state: &mut State, document: Arc<Document>) {
         .as_ref()
         .and_then(|old| turns_before(old, &document, state));
     let sessions = document.recording.sessions.len();
+    if state.is_whole() {
+        // `g` and a number lead to what was read before; the rest is read meanwhile.
+        state.head = state.document.clone();
+        state.stage = Stage::Reading { done: 0, total: 0 };
+    }
     state.show(document);
     state.turns_before = before;
     recover::abandon(state);
@@ -323,7 +331,11 @@ fn whole(state: &mut State, document: Arc<Document>) {
     if !state.is_whole() {
         return;
     }
-    match state.queued.take() {
+    let queued = state.queued.take();
+    if matches!(&queued, Some(queued) if !matches!(queued, Queued::Finding(..))) {
+        state.notice = None;
+    }
+    match queued {
         Some(Queued::Turn(number)) => motion::go_to_turn(state, number),
         Some(Queued::Item(number)) => motion::go_to_item(state, number),
         Some(Queued::Search(direction)) => layers::next_hit(state, direction),

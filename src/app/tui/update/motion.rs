@@ -2,13 +2,16 @@
 
 use crate::tui::effect::Effect;
 use crate::tui::keymap::{Command, Direction};
-use crate::tui::state::document::{Checked, Extent, Listed, item_of, list_findings};
+use crate::tui::state::document::{
+    Checked, Document, Extent, Listed, Place, item_of, list_findings,
+};
 use crate::tui::state::layout::{Pane, WIDE};
 use crate::tui::state::tree::{Folds, Shown, TreeRow};
 use crate::tui::state::{Follow, Queued, Stage, State};
 use crate::tui::transcript::nested::{NestedPlace, nested_calls};
 use crate::tui::transcript::{Jump, keys};
 use retake_core::rules::{Finding, Severity};
+use retake_core::session::Session;
 use retake_live::SubAgent;
 use std::sync::Arc;
 
@@ -185,7 +188,8 @@ fn edge(state: &mut State, direction: Direction) {
 pub(super) fn to_end(state: &mut State) {
     state.has_moved = true;
     let extent = state.document.as_ref().map(|document| document.extent);
-    if extent == Some(Extent::Head) {
+    let has_more = extent == Some(Extent::Whole) && is_read_on(state);
+    if extent == Some(Extent::Head) || has_more && state.follow == Follow::On {
         return state.effects.push(Effect::ReadTail);
     }
     if state.transcript.is_on {
@@ -201,14 +205,7 @@ pub(super) fn to_end(state: &mut State) {
 }
 
 fn to_beginning(state: &mut State) {
-    let is_tail = state
-        .document
-        .as_ref()
-        .is_some_and(|document| document.extent == Extent::Tail);
-    if let Some(head) = state.head.clone().filter(|_| is_tail) {
-        state.session = 0;
-        state.show(head);
-    }
+    show_head(state, |_, _| true);
     let row = state
         .tree()
         .filter(|tree| tree.rows() > 0)
@@ -216,6 +213,29 @@ fn to_beginning(state: &mut State) {
     if let Some(row) = row {
         put_on(state, row);
     }
+}
+
+/// Shows the beginning of the file where only its end is shown, if it is wanted.
+fn show_head(state: &mut State, is_wanted: impl Fn(&Document, &Session) -> bool) {
+    let end = state.document.as_ref();
+    let is_tail = end.is_some_and(|document| document.extent == Extent::Tail);
+    let Some(head) = state.head.clone().filter(|_| is_tail) else {
+        return;
+    };
+    let items = state.session().map_or(&[][..], |session| &session.items);
+    let mut starts = items.iter().map(|item| item.span.start);
+    let same = starts.find_map(|start| head.find(start, Place::default()));
+    let number = same.map_or(0, |place| place.session);
+    let session = head.session(number);
+    if session.is_some_and(|session| is_wanted(&head, session)) {
+        state.session = number;
+        state.show(head);
+    }
+}
+
+/// Whether more of the file is read, or will be, than is shown.
+fn is_read_on(state: &State) -> bool {
+    !state.is_whole() || matches!(state.stage, Stage::Reading { .. })
 }
 
 fn turns(state: &mut State, count: usize, direction: Direction) {
@@ -233,37 +253,49 @@ fn turns(state: &mut State, count: usize, direction: Direction) {
 
 /// Goes to the turn of this number, counted from 1.
 pub(super) fn go_to_turn(state: &mut State, number: usize) {
-    let count = state.session().map_or(0, |session| session.turns.len());
-    let first = number.checked_sub(1).and_then(|turn| {
-        let turn = state.session()?.turns.get(turn)?;
-        Some(turn.items().start)
+    show_head(state, |head, session| {
+        head.extent == Extent::Whole && session.turns.len() >= number
     });
-    match first {
-        Some(item) if state.is_whole() => {
+    let extent = state.document.as_ref().map(|document| document.extent);
+    let before = state.turns_before.filter(|_| extent != Some(Extent::Head));
+    let first = before.and_then(|before| {
+        let turn = number.checked_sub(before + 1)?;
+        Some(state.session()?.turns.get(turn)?.items().start)
+    });
+    let turns = state.session().map_or(0, |session| session.turns.len());
+    let last = before.map(|before| before + turns);
+    let last = last.filter(|_| extent == Some(Extent::Tail) || !is_read_on(state));
+    match (first, last) {
+        (Some(item), _) => {
             go_to_numbered(state, item);
             state.transcript.jump_to(Jump::Turn);
         }
-        _ if !state.is_whole() => {
+        (None, Some(last)) if !(1..=last).contains(&number) => {
+            state.say(format!("no turn {number}: the last one is {last}"));
+        }
+        (None, _) => {
             state.queued = Some(Queued::Turn(number));
             state.say(format!("turn {number} is shown once the file is read"));
         }
-        _ => state.notice = Some(format!("no turn {number}: the last one is {count}")),
     }
 }
 
 /// Goes to the item of this number, counted from 1.
 pub(super) fn go_to_item(state: &mut State, number: usize) {
+    show_head(state, |head, session| {
+        head.extent == Extent::Whole && session.items.len() >= number
+    });
     let count = state.session().map_or(0, |session| session.items.len());
     match number.checked_sub(1).filter(|item| *item < count) {
-        _ if !state.is_whole() => {
-            state.queued = Some(Queued::Item(number));
-            state.say(format!("item {number} is shown once the file is read"));
-        }
-        Some(item) => {
+        Some(item) if state.is_whole() => {
             go_to_numbered(state, item);
             show_item(state, item);
         }
-        None => state.say(format!("no item {number}: the last one is {count}")),
+        _ if is_read_on(state) => {
+            state.queued = Some(Queued::Item(number));
+            state.say(format!("item {number} is shown once the file is read"));
+        }
+        _ => state.say(format!("no item {number}: the last one is {count}")),
     }
 }
 
