@@ -296,7 +296,7 @@ impl Binding {
     }
 
     /// Whether it has a key.
-    fn has_key(&self) -> bool {
+    pub fn has_key(&self) -> bool {
         !self.keys.is_empty()
     }
 

@@ -138,6 +138,24 @@ fn the_header_counts_what_is_shown_and_what_could_not_be_read() {
     assert!(shown.contains(" 1 read error"), "{shown}");
 }
 
+#[test]
+fn where_a_line_could_not_be_read_the_keys_of_findings_and_the_footer_name_the_log() {
+    let text = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n{\"messages\":[{\"ro\n";
+    for width in [80, 120] {
+        let mut state = opened(text, (width, 14));
+        let footer = screen(&state).lines().last().unwrap_or_default().to_owned();
+        assert!(footer.contains("L read errors"), "{footer}");
+        for (key, words) in [
+            ("]", "no further finding; L shows 1 read error"),
+            ("!", "no findings in this session; L shows 1 read error"),
+        ] {
+            press(&mut state, key);
+            let shown = screen(&state);
+            assert!(shown.contains(words), "{shown}");
+        }
+    }
+}
+
 /// A log of Claude Code in which user and assistant take turns; an `API Error` stands in place of a reply.
 fn failed_request(texts: &[&str]) -> String {
     let entries = texts.iter().enumerate().map(|(number, text)| {

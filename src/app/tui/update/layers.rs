@@ -435,10 +435,10 @@ pub(super) fn explain(state: &mut State) {
             return;
         }
         let words = match checked.findings().is_empty() {
-            true => "no findings in this session",
-            false => "no finding in this turn: ] goes to the next one",
+            true => motion::with_read_errors(state, "no findings in this session"),
+            false => "no finding in this turn: ] goes to the next one".to_owned(),
         };
-        state.notice = Some(words.to_owned());
+        state.notice = Some(words);
         return;
     };
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

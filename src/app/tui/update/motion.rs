@@ -1,7 +1,7 @@
 //! Where the cursor goes.
 
 use crate::tui::effect::Effect;
-use crate::tui::keymap::{Command, Direction};
+use crate::tui::keymap::{Command, Direction, with_ways};
 use crate::tui::state::document::{
     Checked, Document, Extent, Listed, Place, item_of, list_findings,
 };
@@ -462,13 +462,24 @@ fn finding_elsewhere(state: &mut State, direction: Direction, least: Severity, h
                 (false, Direction::Backward) => " above: ] goes on",
             };
             let back = if has_others { back } else { "" };
-            state.notice = Some(match (&state.shown, back.split_once(':')) {
+            let words = match (&state.shown, back.split_once(':')) {
                 (None, _) => format!("no {way} {what}{back}"),
                 (Some(_), Some((_, back))) => format!("no {way} {what} in this filter:{back}"),
                 (Some(_), None) => format!("no {way} {what} in this filter"),
-            });
+            };
+            state.say(with_read_errors(state, &words));
         }
     }
+}
+
+/// What is said of findings, with the way to what could not be read where there is any.
+pub(super) fn with_read_errors(state: &State, words: &str) -> String {
+    let shows = match state.problems() {
+        0 => return words.to_owned(),
+        1 => "shows 1 read error".to_owned(),
+        problems => format!("shows {problems} read errors"),
+    };
+    with_ways(&format!("{words}; "), &[(Command::Log, &shows)])
 }
 
 /// Opens the next sub-agent with a file of its own in which something is as bad; false where there is none.

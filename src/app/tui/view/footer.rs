@@ -185,6 +185,11 @@ fn hints(state: &State) -> Vec<Hint> {
         Command::FixAll => context != Context::Overlay && state.offers_safe_fix(),
         _ => true,
     });
+    if state.problems() > 0 && context != Context::Overlay {
+        let log = keymap::rows().find(|row| row.command == Command::Log && row.has_key());
+        let at = bindings.partition_point(|binding| binding.footer.0 >= 90);
+        bindings.splice(at..at, log);
+    }
     if state.size.0 < WIDE {
         // Only one pane is seen: nothing else says that there are others.
         bindings.sort_by_key(|binding| binding.command != Command::NextPane(Direction::Forward));
@@ -205,6 +210,7 @@ fn hints(state: &State) -> Vec<Hint> {
     }
     let words = |binding: &Binding| match (binding.command, context) {
         (Command::Open, Context::List) => "open",
+        (Command::Log, _) => "read errors",
         (Command::Close, _) if state.exchange.is_some() => "back to list",
         (Command::Close, _) if update::closes_pane(state) => "close pane",
         (Command::Close, _) if transcript::keys::has_parent(state) => "back",
