@@ -602,6 +602,36 @@ pub(super) fn task_log() -> String {
 }
 
 #[test]
+fn q_from_a_sub_agent_shows_its_task_in_the_row_where_it_was() {
+    let line = |uuid: &str, parent: Option<&str>, content: String| {
+        let message = serde_json::json!({"role": "user", "content": content});
+        let entry = serde_json::json!({"type": "user", "uuid": uuid, "parentUuid": parent,
+            "sessionId": "s", "isSidechain": false, "message": message});
+        entry.to_string()
+    };
+    let words = |number: usize| vec![format!("words {number}"); 30].join("\n");
+    let log = [
+        task_log(),
+        line("4", Some("3"), words(4)),
+        line("5", Some("4"), words(5)),
+    ];
+    let mut state = flowing(&log.join("\n"), (100, 20));
+    press(&mut state, "g j j j j k k k");
+    let row_of_task = |state: &State| {
+        let shown = screen(state);
+        let row = shown.lines().position(|row| row.contains("Task(find"));
+        row.unwrap_or_else(|| panic!("{shown}"))
+    };
+    let row = row_of_task(&state);
+    press(&mut state, "enter");
+    assert_eq!(state.session, 1);
+    state.prepare();
+    press(&mut state, "q");
+    state.prepare();
+    assert_eq!((state.session, row_of_task(&state)), (0, row));
+}
+
+#[test]
 fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
     let mut state = flowing(&task_log(), (100, 20));
     press(&mut state, "g j");

@@ -2,7 +2,6 @@
 
 use super::nested::{Nested, nested_of};
 use super::order::Order;
-use super::window::RowPlace;
 use super::{Parent, Step, Transcript, block};
 use crate::tui::effect::Effect;
 use crate::tui::keymap::Direction;
@@ -163,6 +162,8 @@ fn parent(state: &State, nested: usize) -> Parent {
     Parent {
         session: state.session,
         item: state.item,
+        top: state.transcript.top,
+        unfolded: state.transcript.unfolded.clone(),
         filter_bar: state.filter_bar.clone(),
         filter: state.filter.clone(),
         only_marked: state.only_marked,
@@ -179,7 +180,6 @@ pub struct ReadingPlace {
     shown: Option<Arc<Shown>>,
     shown_elsewhere: Vec<(usize, usize)>,
     parents: Vec<Parent>,
-    top: RowPlace,
 }
 
 /// Notes where the operator reads, for [`return_to_place`].
@@ -191,7 +191,6 @@ pub(in crate::tui) fn note_place(state: &mut State) {
         shown: state.shown.clone(),
         shown_elsewhere: state.shown_elsewhere.clone(),
         parents: state.transcript.parents.clone(),
-        top: state.transcript.top,
     }));
 }
 
@@ -204,8 +203,6 @@ pub(in crate::tui) fn return_to_place(state: &mut State, open: impl Fn(&mut Stat
     (state.on_turn, state.folds) = (place.on_turn, place.folds);
     (state.shown, state.shown_elsewhere) = (place.shown, place.shown_elsewhere);
     state.transcript.parents = place.parents;
-    state.transcript.top = place.top;
-    state.transcript.shown_for = Some(state.item);
 }
 
 /// Has [`leave`] lead back from another session to this one, or to where this one was reached from.
@@ -247,6 +244,11 @@ pub(in crate::tui) fn leave(state: &mut State, open: impl Fn(&mut State, usize))
 fn restore(state: &mut State, place: &Parent, open: impl Fn(&mut State, usize)) {
     open(state, place.session);
     state.item = place.item;
+    state.transcript.top = place.top;
+    state.transcript.unfolded = place.unfolded.clone();
+    state.transcript.shown_for = Some(state.item);
+    // The window is not that of the other session.
+    state.transcript.made_for = None;
     state.filter_bar = place.filter_bar.clone();
     state.filter = place.filter.clone();
     state.only_marked = place.only_marked;

@@ -99,6 +99,8 @@ struct Highlight {
 struct Parent {
     session: usize,
     item: usize,
+    top: RowPlace,
+    unfolded: Folds,
     filter_bar: FilterBar,
     filter: Option<Filter>,
     only_marked: bool,
