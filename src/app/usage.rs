@@ -36,18 +36,26 @@ pub(crate) struct NestedUsage<'a> {
     pub(crate) call: Option<usize>,
     pub(crate) name: String,
     pub(crate) usage: &'a SessionUsage,
+    /// Its history, where it is in the same file.
+    pub(crate) session: Option<&'a Session>,
 }
 
 impl<'a> NestedUsage<'a> {
     /// The sub-agent that a call of a session began; without the call its own first words name it.
     pub(crate) fn new(
-        session: &Session,
+        caller: &Session,
         call: Option<usize>,
         words: impl FnOnce() -> String,
         usage: &'a SessionUsage,
+        session: Option<&'a Session>,
     ) -> Self {
-        let name = call.map_or_else(words, |call| call_line(session, call, ""));
-        Self { call, name, usage }
+        let name = call.map_or_else(words, |call| call_line(caller, call, ""));
+        Self {
+            call,
+            name,
+            usage,
+            session,
+        }
     }
 }
 
@@ -147,7 +155,7 @@ pub(crate) fn report(
     let mut report = Report::new(totals, style);
     let folder = working_folder(session).unwrap_or_default();
     report.sums(totals);
-    report.largest(totals);
+    report.largest(totals, nested);
     report.sub_agents(totals, nested);
     report.tools("by tool", &totals.by_tool);
     report.others(totals);
@@ -158,11 +166,18 @@ pub(crate) fn report(
     };
     let of_turns = style.order.unwrap_or(UsageOrder::Cost);
     let of_results = style.order.unwrap_or(UsageOrder::Size);
-    report.turns(session, totals, of_turns, listed);
-    report.results(session, totals, &folder, of_results, listed);
+    report.turns(session, totals, nested, of_turns, listed);
+    report.results(session, totals, nested, &folder, of_results, listed);
     if style.order.is_none() {
-        report.turns(session, totals, UsageOrder::Time, LISTED_SLOWEST);
-        report.results(session, totals, &folder, UsageOrder::Time, LISTED_SLOWEST);
+        report.turns(session, totals, nested, UsageOrder::Time, LISTED_SLOWEST);
+        report.results(
+            session,
+            totals,
+            nested,
+            &folder,
+            UsageOrder::Time,
+            LISTED_SLOWEST,
+        );
     }
     report.misses(session, &totals.misses);
     report.kinds(&totals.by_kind);
@@ -174,6 +189,26 @@ pub(crate) fn total_report(totals: &SessionUsage, style: ReportStyle) -> Vec<Usa
     let mut report = Report::new(totals, style);
     report.sums(totals);
     report.lines
+}
+
+/// What the session took, and what each of its sub-agents did.
+fn with_agents<'a>(
+    totals: &'a SessionUsage,
+    nested: &'a [NestedUsage<'a>],
+) -> impl Iterator<Item = (Option<&'a NestedUsage<'a>>, &'a SessionUsage)> {
+    let nested = nested.iter().map(|agent| (Some(agent), agent.usage));
+    std::iter::once((None, totals)).chain(nested)
+}
+
+/// The largest turns of the session and of its sub-agents.
+fn turns_of<'a>(
+    totals: &'a SessionUsage,
+    nested: &'a [NestedUsage<'a>],
+) -> impl Iterator<Item = (Option<&'a NestedUsage<'a>>, usize, &'a TurnUsage)> {
+    with_agents(totals, nested).flat_map(|(agent, usage)| {
+        let turns = usage.largest_turns.iter();
+        turns.map(move |(turn, usage)| (agent, *turn, usage))
+    })
 }
 
 struct Report {
@@ -356,7 +391,7 @@ impl Report {
     }
 
     /// The tool that took most time, and the turn that cost most.
-    fn largest(&mut self, totals: &SessionUsage) {
+    fn largest(&mut self, totals: &SessionUsage, nested: &[NestedUsage<'_>]) {
         let slowest = totals.by_tool.iter().max_by_key(|tool| tool.took);
         let slowest = slowest.and_then(|tool| {
             let took = tool.took.filter(|took| *took > 0)?;
@@ -367,10 +402,20 @@ impl Report {
             let name = display_name(&tool.name);
             Some(format!("most time: {name}, {} in {calls}", duration(took)))
         });
-        let dearest = totals.largest_turns.first().and_then(|(turn, usage)| {
+        let turns = turns_of(totals, nested);
+        let rank = |usage: &TurnUsage| usage.rank(UsageOrder::Cost);
+        // Of equal ones the first.
+        let dearest = turns.min_by_key(|(_, _, usage)| Reverse(rank(usage)));
+        let dearest = dearest.and_then(|(agent, turn, usage)| {
             let mark = at_least(usage.is_undercounted);
             let cost = usage.cost?.all;
-            Some(format!("most money: turn {}, {mark}{cost}", turn + 1))
+            let agent = agent.map_or_else(String::new, |agent| {
+                format!(" in {}", self.shortened(&agent.name, self.style.width / 2))
+            });
+            Some(format!(
+                "most money: turn {}{agent}, {mark}{cost}",
+                turn + 1
+            ))
         });
         let words: Vec<String> = slowest.into_iter().chain(dearest).collect();
         if !words.is_empty() {
@@ -407,7 +452,10 @@ impl Report {
                 Some(UsageOrder::Size) => usage.tokens.input.saturating_add(usage.tokens.output),
             })
         });
-        for NestedUsage { call, name, usage } in nested {
+        for NestedUsage {
+            call, name, usage, ..
+        } in nested
+        {
             let UsageSummary { span, tokens, cost } = UsageSummary::of(usage);
             let [span, tokens, cost] = [span, tokens, cost].map(Option::unwrap_or_default);
             let figures = format!("{:>4} turns{span:>8}{tokens:>12}{cost:>9}  ", usage.turns);
@@ -508,6 +556,7 @@ impl Report {
         &mut self,
         session: &Session,
         totals: &SessionUsage,
+        nested: &[NestedUsage<'_>],
         order: UsageOrder,
         listed: usize,
     ) {
@@ -515,9 +564,9 @@ impl Report {
             UsageOrder::Time => usage.took > Some(0),
             UsageOrder::Cost | UsageOrder::Size => usage.tokens.is_some(),
         };
-        let turns = totals.largest_turns.iter();
-        let mut turns: Vec<_> = turns.filter(|(_, usage)| has_part(usage)).collect();
-        turns.sort_by_key(|(_, usage)| Reverse(usage.rank(order)));
+        let turns = turns_of(totals, nested);
+        let mut turns: Vec<_> = turns.filter(|(_, _, usage)| has_part(usage)).collect();
+        turns.sort_by_key(|(_, _, usage)| Reverse(usage.rank(order)));
         turns.truncate(listed);
         if turns.is_empty() {
             return;
@@ -537,7 +586,7 @@ impl Report {
             "time",
             self.cost_heading()
         ));
-        for (turn, usage) in turns {
+        for (agent, turn, usage) in turns {
             let mark = at_least(usage.is_undercounted);
             let [input, cached, output] = match usage.tokens {
                 None => Default::default(),
@@ -555,7 +604,10 @@ impl Report {
                 measured(usage.took),
                 self.cost(usage.cost.map(|cost| cost.all), mark)
             );
-            self.row_to(&text, first_item(session, *turn));
+            match agent {
+                None => self.row_to(&text, first_item(session, turn)),
+                Some(agent) => self.row_of(agent, &text, None),
+            }
         }
     }
 
@@ -563,15 +615,17 @@ impl Report {
         &mut self,
         session: &Session,
         totals: &SessionUsage,
+        nested: &[NestedUsage<'_>],
         folder: &str,
         order: UsageOrder,
         listed: usize,
     ) {
-        let results = totals.results.iter();
-        let mut results: Vec<&ResultUsage> = results
-            .filter(|result| order != UsageOrder::Time || result.took > Some(0))
+        let results = with_agents(totals, nested)
+            .flat_map(|(agent, usage)| usage.results.iter().map(move |result| (agent, result)));
+        let mut results: Vec<(_, &ResultUsage)> = results
+            .filter(|(_, result)| order != UsageOrder::Time || result.took > Some(0))
             .collect();
-        results.sort_by_key(|result| Reverse(result.rank(order)));
+        results.sort_by_key(|(_, result)| Reverse(result.rank(order)));
         results.truncate(listed);
         if results.is_empty() {
             return;
@@ -581,17 +635,45 @@ impl Report {
             UsageOrder::Cost | UsageOrder::Size => "largest results",
             UsageOrder::Time => "slowest calls",
         });
-        for result in results {
+        for (agent, result) in results {
             let figures = format!(
-                "turn {:<6}{:>9}{:>9}{}  ",
+                "turn {:<6}{:>9}{:>9}{}",
                 result.turn + 1,
                 bytes(result.bytes),
                 measured(result.took),
                 self.cost(result.cost, "~"),
             );
-            let call = self.shortened(&call_line(session, result.call, folder), figures.len());
-            self.row_to(&format!("{figures}{call}"), result.call);
+            if let Some(agent) = agent {
+                let session = agent.session;
+                let call = session.map(|session| call_line(session, result.call, folder));
+                self.row_of(agent, &figures, call);
+                continue;
+            }
+            let call = call_line(session, result.call, folder);
+            let call = self.shortened(&call, figures.len() + 2);
+            self.row_to(&format!("{figures}  {call}"), result.call);
         }
+    }
+
+    /// A row about a turn of a sub-agent, or about a call in it.
+    fn row_of(&mut self, agent: &NestedUsage<'_>, figures: &str, call: Option<String>) {
+        let mut text = figures.to_owned();
+        if let Some(call) = call {
+            // The name of the sub-agent needs room too.
+            let room = self
+                .style
+                .width
+                .saturating_sub(SafeText::from_str(&text).width())
+                / 2;
+            let call = self.shortened(&call, self.style.width.saturating_sub(room));
+            text.push_str(&format!("  {call}"));
+        }
+        let name = self.shortened(
+            &agent.name,
+            SafeText::from_str(&text).width() + "  in ".len(),
+        );
+        text.push_str(&format!("  in {name}"));
+        self.push(&text, false, agent.call.map(UsageTarget::SubAgent));
     }
 
     fn misses(&mut self, session: &Session, misses: &[CacheMiss]) {

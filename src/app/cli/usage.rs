@@ -129,12 +129,14 @@ pub(super) fn run(arguments: &UsageArguments) -> Result<Exit, Failure> {
                         let label = || label_for_people(&names[agent]).into_owned();
                         let words = || words_of(&recording.sessions[agent]).unwrap_or_else(label);
                         let call = caller(NestedPlace::Session(agent));
-                        NestedUsage::new(session, call, words, &counted[agent].0)
+                        let own = Some(&recording.sessions[agent]);
+                        NestedUsage::new(session, call, words, &counted[agent].0, own)
                     });
                     let others = nested.iter().enumerate().filter(|_| session.active);
                     let others = others.map(|(number, agent)| {
                         let call = caller(NestedPlace::File(number));
-                        NestedUsage::new(session, call, || one_line(&agent.prompt), &agent.usage)
+                        let words = || one_line(&agent.prompt);
+                        NestedUsage::new(session, call, words, &agent.usage, None)
                     });
                     if is_ranked {
                         let agents: Vec<_> = of_file.chain(others).collect();

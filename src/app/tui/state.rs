@@ -820,7 +820,11 @@ impl State {
         let all = of_file.chain(own_files).map(|(place, words, usage)| {
             let call = calls.iter().find(|(_, known)| *known == place);
             let call = call.map(|(call, _)| *call);
-            NestedUsage::new(session, call, || words.into_owned(), usage)
+            let own = match place {
+                NestedPlace::Session(number) => sessions.get(number),
+                NestedPlace::File(_) => None,
+            };
+            NestedUsage::new(session, call, || words.into_owned(), usage, own)
         });
         all.collect()
     }

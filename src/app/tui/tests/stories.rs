@@ -5,6 +5,7 @@ use super::transcript::{flowing, log, task_log};
 use super::*;
 use crate::tui::transcript::page::Page;
 use ratatui::style::Modifier;
+use retake_core::usage::{ResultUsage, Tokens, TurnUsage};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -201,6 +202,14 @@ fn rows_of_the_totals_lead_to_what_they_count() {
 
     let mut state = flowing(&task_log(), (100, 30));
     let document = state.document.clone().unwrap();
+    let usage = TurnUsage {
+        tokens: Some(Tokens {
+            input: 9_000,
+            output: 10,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
     let nested = retake_core::usage::SessionUsage {
         turns: 2,
         by_tool: vec![retake_core::usage::ToolUsage {
@@ -208,11 +217,30 @@ fn rows_of_the_totals_lead_to_what_they_count() {
             calls: 3,
             ..Default::default()
         }],
+        largest_turns: vec![(1, usage)],
+        results: vec![ResultUsage {
+            call: 1,
+            turn: 1,
+            bytes: 77_000,
+            took: None,
+            cost: None,
+        }],
         ..Default::default()
     };
     state.take_totals(document, 1, Arc::new(nested));
     press(&mut state, "g U");
     let shown = screen(&state);
+    let rows = ["turn 2", "9.0k", "in Task(find callers)"];
+    let has_all = |row: &str, parts: &[&str]| parts.iter().all(|part| row.contains(part));
+    assert!(
+        shown.lines().any(|row| has_all(row, &rows)),
+        "a turn of the sub-agent: {shown}"
+    );
+    let rows = ["turn 2", "77", "in Task(find callers)"];
+    assert!(
+        shown.lines().any(|row| has_all(row, &rows)),
+        "a result in the sub-agent: {shown}"
+    );
     assert!(
         shown.contains("1 sub-agent") && shown.contains("2 turns"),
         "{shown}"
