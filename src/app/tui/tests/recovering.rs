@@ -154,6 +154,16 @@ fn all_safe_fixes_are_applied_to_the_request_that_a_history_is_rebuilt_as() {
 }
 
 #[test]
+fn what_words_fix_is_not_said_to_have_an_unsafe_fix_only() {
+    let asked = call("c", "find", "{}");
+    let answer = r#"{"role":"tool","tool_call_id":"c","content":"Error: no such file"}"#;
+    let mut desk = Desk::with("a.json", &request(&[&asked, answer]));
+    desk.press("Y")
+        .sees("1 tool-error stays: the fixes need your words or are unsafe")
+        .misses("only fix");
+}
+
+#[test]
 fn what_may_go_with_a_fix_of_the_same_item_is_not_said_to_stay() {
     let call = call("c", "find", r#"{"q": "unfin"#);
     let mut desk = Desk::with(

@@ -183,6 +183,9 @@ fn reason(finding: &Finding, fixes: &SafeFixes) -> Option<String> {
     match refusal {
         Some(refusal) => Some(refusal.reason.to_string()),
         None if offers(Safety::Safe) => None,
+        None if offers(Safety::Unsafe) && offers(Safety::Manual) => {
+            Some("the fixes need your words or are unsafe".to_owned())
+        }
         None if offers(Safety::Unsafe) => {
             Some("the only fix is unsafe, as it changes what the model saw or did".to_owned())
         }
