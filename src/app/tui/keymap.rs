@@ -401,6 +401,7 @@ pub const KEYMAP: &[Binding] = &[
     row("a", C::Recover("fallback"), PANES, Group::Recover,
         "accept a fallback; live: release what is held, decide about an approval").in_footer(0, "fallback"),
     row("s", C::Recover("take-suggestion"), PANES, Group::Recover, "take the suggestion").in_footer(0, "suggestion"),
+    row("R", C::Recover("repair-arguments"), PANES, Group::Recover, "repair the arguments").in_footer(0, "repair"),
     row("e", C::Recover("edit"), PANES, Group::Recover, "edit the item").in_footer(0, "edit").alias(&["set"]),
     row("E", C::EditJson, PANES, Group::Recover, "edit the item as JSON"),
     row("o", C::Recover("supply-output"), PANES, Group::Recover,

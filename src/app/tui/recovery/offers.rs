@@ -27,6 +27,7 @@ const KEYS: &[(&str, char)] = &[
     ("retry", 'r'),
     ("fallback", 'a'),
     ("take-suggestion", 's'),
+    ("repair-arguments", 'R'),
     ("edit", 'e'),
     ("supply-output", 'o'),
     ("drop-pair", 'x'),

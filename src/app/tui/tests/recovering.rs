@@ -280,7 +280,8 @@ fn broken_arguments_are_repaired_where_readers_agree_and_asked_about_where_not()
     let broken = call("a", "find", "{\"a\": 1, \"b\": 'x',}");
     let mut desk = Desk::with("run.json", &request(&[&broken]));
     desk.press("enter").sees("repair arguments");
-    desk.press("enter").sees("~ item 2");
+    desk.press("esc").sees("R repair").press("R");
+    desk.sees("~ item 2");
     desk.press("enter");
     assert!(desk.text(2).contains(r#"{\"a\": 1, \"b\": \"x\"}"#));
 
