@@ -287,8 +287,15 @@ impl App {
 
     /// Says what is wrong with the file of settings.
     fn say_fault(&mut self) {
-        if let Some(fault) = self.request.fault.clone() {
-            self.say(fault);
+        let Some(fault) = self.request.fault.clone() else {
+            return;
+        };
+        match self.layers.top_mut::<Debugger>() {
+            Some(debugger) => {
+                debugger.state.fault = Some(fault);
+                debugger.state.say_fault();
+            }
+            None => self.say(fault),
         }
     }
 }

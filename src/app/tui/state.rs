@@ -218,6 +218,8 @@ pub struct State {
     pub effects: Vec<Effect>,
     /// A line for the operator until the next key.
     pub notice: Option<String>,
+    /// What is wrong with the settings: until the next key it comes before all that is said.
+    pub fault: Option<String>,
     pub find: Prompt,
     /// What is searched for.
     pub needle: Option<Arc<Needle>>,
@@ -344,6 +346,7 @@ impl State {
             layers: Layers::default(),
             effects: Vec::new(),
             notice: None,
+            fault: None,
             find: search_prompt("/", "a text, or /expression/"),
             needle: None,
             needle_tool: None,
@@ -515,6 +518,18 @@ impl State {
     /// Says something until the next key.
     pub fn say(&mut self, words: impl Into<String>) {
         self.notice = Some(words.into());
+    }
+
+    /// Puts what is wrong with the settings before what was said since.
+    pub fn say_fault(&mut self) {
+        let Some(fault) = &self.fault else {
+            return;
+        };
+        let is_new = |notice: &String| !notice.starts_with(fault);
+        self.notice = Some(match self.notice.take_if(|notice| is_new(notice)) {
+            Some(notice) => format!("{fault} · {notice}"),
+            None => self.notice.take().unwrap_or_else(|| fault.clone()),
+        });
     }
 
     /// Gives the engine of the run a command.

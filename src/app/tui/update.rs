@@ -70,7 +70,7 @@ fn press(state: &mut State, key: KeyEvent) {
     if takes::keep_key(state, &key) {
         return;
     }
-    (state.notice, state.says_hit) = (None, false);
+    (state.notice, state.fault, state.says_hit) = (None, None, false);
     state.recovery.awaited = None;
     if state.give_to_layers(Input::Key(key)) {
         exchange::leave_what_is_over(state);

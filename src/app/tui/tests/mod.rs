@@ -99,6 +99,25 @@ fn it_begins_at_the_first_error_and_says_so_and_at_the_start_where_there_is_none
 }
 
 #[test]
+fn a_fault_of_the_settings_comes_before_what_opening_says_until_a_key_is_pressed() {
+    let mut state = opened(MISPLACED, (140, 20));
+    state.fault = Some("config.toml: unknown key nope".to_owned());
+    state.say_fault();
+    finish(&mut state);
+    let shown = screen(&state);
+    for words in ["config.toml: unknown key nope", "opened at the first error"] {
+        assert!(shown.contains(words), "{shown}");
+    }
+    press(&mut state, "g");
+    finish(&mut state);
+    assert!(
+        !screen(&state).contains("config.toml"),
+        "{}",
+        screen(&state)
+    );
+}
+
+#[test]
 fn a_routine_failure_does_not_move_the_cursor_nor_does_anything_after_a_key() {
     let mut state = opened(&transcript::log(), (100, 14));
     let mut rules = state.checked().unwrap().findings().iter();

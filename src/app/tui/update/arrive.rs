@@ -18,6 +18,11 @@ use std::sync::Arc;
 
 /// Takes news of the file.
 pub fn arrive(state: &mut State, report: Report) {
+    take_in(state, report);
+    state.say_fault();
+}
+
+fn take_in(state: &mut State, report: Report) {
     match report {
         Report::Progress { done, total } => {
             state.stage = Stage::Reading { done, total };
