@@ -8,7 +8,9 @@ use clap::builder::{
     PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{
+    Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
 use clap_complete::Shell;
 use retake_core::actions::ACTIONS;
 use retake_core::formats::FORMATS;
@@ -193,13 +195,35 @@ pub(in crate::cli) fn parse(
     let given = arguments.get(1).cloned().unwrap_or_default();
     let name = command.get_subcommands().map(Command::get_name);
     let name = name.filter(|name| given == *name).last().map(str::to_owned);
+    let of_one = name
+        .as_deref()
+        .filter(|name| takes_one_file(&command, name));
+    let of_one = of_one.map(str::to_owned);
     let matches = command.try_get_matches_from(arguments);
-    let matches = matches.map_err(|error| without_trailing(error, name.as_deref()));
+    let matches =
+        matches.map_err(|error| without_trailing(error, name.as_deref(), of_one.as_deref()));
     Arguments::from_arg_matches(&matches?)
 }
 
-/// An unknown option is hardly ever meant as a path: instead of `--` the answer names the help.
-fn without_trailing(mut error: clap::Error, command: Option<&str>) -> clap::Error {
+/// Whether a command takes one path and nothing else without an option.
+fn takes_one_file(command: &Command, name: &str) -> bool {
+    let command = command.find_subcommand(name);
+    let mut places = command.into_iter().flat_map(Command::get_positionals);
+    let only = places.next().filter(|_| places.next().is_none());
+    let is_path = |it: &Arg| {
+        let names = it.get_value_names().unwrap_or_default();
+        matches!(it.get_action(), ArgAction::Set) && names.iter().any(|it| *it == "PATH")
+    };
+    only.is_some_and(is_path)
+}
+
+/// An unknown option is hardly ever meant as a path: instead of `--` the answer names the help. `of_one` is the
+/// command if it takes one file: a second one is named as that.
+fn without_trailing(
+    mut error: clap::Error,
+    command: Option<&str>,
+    of_one: Option<&str>,
+) -> clap::Error {
     if error.kind() == ErrorKind::ValueValidation {
         return in_plain_words(error);
     }
@@ -211,6 +235,12 @@ fn without_trailing(mut error: clap::Error, command: Option<&str>) -> clap::Erro
         _ => Vec::new(),
     };
     tips.retain(|tip| !tip.to_string().starts_with("to pass "));
+    let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    if let Some(name) = of_one
+        && unknown.is_some_and(|it| !it.starts_with('-'))
+    {
+        tips = vec![format!("`retake {name}` takes one file").into()];
+    }
     if tips.is_empty() && error.get(ContextKind::SuggestedArg).is_none() {
         let help = match command {
             Some(name) => format!("retake help {name}"),

@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &FixArguments) -> Result<Exit, Failure> {
     let is_file = arguments.path != Path::new("-") && !arguments.redact;
     let path = Some(arguments.path.as_path()).filter(|_| is_file);
     let unreadable = |error: InputError| Failure::unreadable(&arguments.path, &error);
-    let Opened { recording, .. } = inputs::read(&inputs, &arguments.path).map_err(unreadable)?;
+    let Opened { recording, .. } = inputs::read_one(&inputs, &arguments.path, "fix")?;
     let base = Base::of_records(recording, path).map_err(|error| no_base(arguments, &error))?;
     if base.is_database() && arguments.writes_to_stdout() && std::io::stdout().is_terminal() {
         return Err(Failure::with_hint(

@@ -19,8 +19,7 @@ const WORDS: usize = 60;
 
 pub(super) fn run(arguments: &TakesArguments) -> Result<Exit, Failure> {
     let inputs = inputs_of(&arguments.reading)?;
-    let unreadable = |error| Failure::unreadable(&arguments.path, &error);
-    let opened = inputs::read(&inputs, &arguments.path).map_err(unreadable)?;
+    let opened = inputs::read_one(&inputs, &arguments.path, "takes")?;
     let store = takes_of(&arguments.path, Arc::new(opened.recording));
     let rows = take_rows(&store, store.takes().current());
     let mut output = Output::stdout();

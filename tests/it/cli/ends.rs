@@ -96,6 +96,13 @@ fn what_cannot_be_read_is_one_clear_line() {
         );
         assert_eq!(told(here.path(), &["show", path]).2, line);
     }
+    for command in ["fix", "takes"] {
+        let line = format!("retake: bare: a folder; `retake {command}` takes one recording\n");
+        assert_eq!(told(here.path(), &[command, "bare"]).2, line);
+    }
+    let (code, _, err) = told(here.path(), &["fix", "prose.txt", "image.bin"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("`retake fix` takes one file"), "{err}");
     for (path, line) in [
         (
             "prose.txt",
