@@ -26,7 +26,7 @@ const WIDTH: usize = 88;
 /// Explains a rule or an error.
 pub(super) fn run(arguments: &ExplainArguments) -> Result<Exit, Failure> {
     if let Some(text) = &arguments.error {
-        return decode_error(arguments, text);
+        return decode_error(arguments, text, arguments.subject.as_deref());
     }
     let palette = Palette::of_stdout(arguments.color);
     let Some(subject) = &arguments.subject else {
@@ -40,6 +40,10 @@ pub(super) fn run(arguments: &ExplainArguments) -> Result<Exit, Failure> {
     match rules::find(&id) {
         Some(rule) => page(&mut output, rule, palette)?,
         None if subject.exists() || id == "-" => recording(&mut output, arguments, palette)?,
+        // No rule has blanks in its name: this is what a provider said.
+        None if id.trim().contains(char::is_whitespace) => {
+            return decode_error(arguments, &id, None);
+        }
         None => return Err(unknown(&id)),
     }
     output.finish()?;
@@ -140,9 +144,13 @@ fn section(out: &mut impl Write, palette: Palette, title: &str, text: &str) -> i
 const MOST_SUSPECTS: usize = 20;
 
 /// Decodes a refusal; with a recording, finds the items that caused it.
-fn decode_error(arguments: &ExplainArguments, text: &str) -> Result<Exit, Failure> {
+fn decode_error(
+    arguments: &ExplainArguments,
+    text: &str,
+    path: Option<&Path>,
+) -> Result<Exit, Failure> {
     exit_on_interrupt();
-    let text = text_of(text, arguments.subject.as_deref())?;
+    let text = text_of(text, path)?;
     let decoded = decode(&text);
     if decoded.is_empty() {
         return Err(Failure::with_hint(
@@ -151,7 +159,7 @@ fn decode_error(arguments: &ExplainArguments, text: &str) -> Result<Exit, Failur
         ));
     }
     let palette = Palette::of_stdout(arguments.color);
-    let case = match &arguments.subject {
+    let case = match path {
         Some(path) => Some(Case::read(arguments, path, &decoded)?),
         None => None,
     };

@@ -151,6 +151,15 @@ fn what_is_no_number_and_no_address_and_no_file_is_said_in_plain_words() {
 }
 
 #[test]
+fn words_that_are_no_rule_are_what_a_provider_said() {
+    let here = folder(&[]);
+    let text = "No tool output found for function call call_abc";
+    let (code, out, _) = told(here.path(), &["explain", text]);
+    assert_eq!(code, 0);
+    assert_eq!(out, told(here.path(), &["explain", "--error", text]).1);
+}
+
+#[test]
 fn a_status_alone_names_no_gateway() {
     let here = folder(&[]);
     let (_, out, _) = told(
