@@ -675,7 +675,7 @@ fn the_footer_names_what_the_finding_offers_before_anything_else() {
     desk.sees("o output");
     let broken = call("a", "find", "{\"a\": 1, \"b\": 'x',}");
     let mut desk = Desk::with("run.json", &request(&[&broken]));
-    desk.sees("enter fixes  i inject");
+    desk.sees("R repair  i inject");
 }
 
 #[test]

@@ -246,7 +246,11 @@ fn begin_at_error(state: &mut State, session: usize) {
     let mut findings = checked.findings().iter();
     // A command that failed is what an agent works with.
     let is_routine = |finding: &Finding| finding.rule.id == "tool-error";
-    let first = findings.position(|it| it.severity == Severity::Error && !is_routine(it));
+    // The run broke off in a call that may have run: what to do about it comes before anything else.
+    let may_have_run =
+        |finding: &Finding| finding.rule.id == "pending-call" && finding.severity > Severity::Info;
+    let first = findings
+        .position(|it| it.severity == Severity::Error && !is_routine(it) || may_have_run(it));
     if let Some(first) = first.filter(|_| !state.has_moved) {
         state.has_moved = true;
         let (is_other, count) = (state.session != session, sessions.len());
@@ -256,7 +260,7 @@ fn begin_at_error(state: &mut State, session: usize) {
         if is_other {
             let place = format!("session {} of {count}", session + 1);
             state.say(format!("{place} has an error; S lists the sessions"));
-        } else if state.item > 0 && state.exchange.is_none() {
+        } else if state.item > 0 && state.exchange.is_none() && !may_have_run(finding) {
             let (turn, rule) = (state.turn() + 1, finding.rule.id);
             let message = finding.message();
             state.say(format!(
