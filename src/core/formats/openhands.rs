@@ -112,7 +112,7 @@ fn write_event(out: &mut Transcript, head: &Head, event: &Object<'_>) {
             let mut parts = transcript::content(event.get("thought"));
             let call = event.object("tool_call");
             parts.push(transcript::call(&id, &name, call.get("arguments")));
-            out.add(head, Role::Model, parts);
+            mark_end(&name, out.add(head, Role::Model, parts));
         }
         "ObservationEvent" => {
             let observation = event.object("observation");
@@ -219,7 +219,13 @@ fn write_old_call(out: &mut Transcript, head: Head, metadata: &Object<'_>, args:
     let arguments = function.as_ref().and_then(|it| it.get("arguments"));
     let made = args.json();
     let call = transcript::call(&id, &name, arguments.or(Some(&made)));
-    out.add(&head, Role::Model, vec![call]);
+    mark_end(&name, out.add(&head, Role::Model, vec![call]));
+}
+
+/// Marks a call of `finish`, which has no output whatever follows.
+fn mark_end(tool: &str, items: &mut [Item]) {
+    let calls = items.iter_mut().filter(|item| item.kind == Kind::Call);
+    calls.for_each(|call| call.flags.set_if(Flags::ENDS_RUN, tool == "finish"));
 }
 
 #[cfg(test)]

@@ -230,6 +230,8 @@ impl Flags {
     pub const NO_PICTURE: Self = Self(1 << 16);
     /// It ends a reply that is complete, in a stream that ended without its end mark (Chat's `[DONE]`).
     pub const UNMARKED: Self = Self(1 << 17);
+    /// The call ends the run: its producer records no output of it.
+    pub const ENDS_RUN: Self = Self(1 << 18);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -415,15 +415,10 @@ impl<'a> Matcher<'a> {
                 continue;
             }
             let at_end = last_spoken == Some(item.turn as usize) && session.contract.may_go_on();
-            let name = session.name(item);
+            let is_last = |name| session.contract.ends_run(index_number(index), name);
             *standing = match item.kind {
-                // OpenHands records no output of it, whatever follows.
-                Kind::Call if session.format == "openhands" && name == "finish" => {
-                    PairStatus::Alone
-                }
-                Kind::Call if at_end && session.contract.ends_run(index_number(index), name) => {
-                    PairStatus::Alone
-                }
+                Kind::Call if item.flags.has(Flags::ENDS_RUN) => PairStatus::Alone,
+                Kind::Call if at_end && is_last(session.name(item)) => PairStatus::Alone,
                 Kind::Call if item.flags.has(Flags::AWAITS_APPROVAL) || at_end => {
                     PairStatus::Pending
                 }
