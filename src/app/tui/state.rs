@@ -17,7 +17,7 @@ pub(crate) mod tests;
 pub mod tree;
 
 use super::effect::{Effect, Hit, LiveCommand};
-use super::filter::{Filter, FilterBar, tool_in};
+use super::filter::{Filter, FilterBar, tool_in, tools_named};
 use super::keymap::{Command, Context, Direction, Group};
 use super::live::breakpoints::Stops;
 use super::live::reply::{self, ReplyPart};
@@ -41,7 +41,6 @@ use retake_core::actions::Offer;
 use retake_core::content::display_name;
 use retake_core::engine::{self, Breakpoint, Millis};
 use retake_core::exchange::ExchangeId;
-use retake_core::pattern::Pattern;
 use retake_core::rules::{Finding, Severity};
 use retake_core::session::{Item, Kind, Problem, Session, is_sub_agent, sub_agents_of};
 use retake_core::usage::{Prices, SessionUsage, UsageOrder, UsageReader};
@@ -744,9 +743,9 @@ impl State {
         let sessions = self.document.as_ref()?.recording.sessions.len();
         if let Some(file) = session.checked_sub(sessions) {
             // Of the log of a sub-agent its calls are known.
-            let pattern = Pattern::new(tool_in(self.filter_bar.applied())?);
+            let is_meant = tools_named(tool_in(self.filter_bar.applied())?);
             let tools = self.sub_agents.get(file)?.usage.by_tool.iter();
-            let called = tools.filter(|tool| pattern.matches(&tool.name));
+            let called = tools.filter(|tool| is_meant(&tool.name));
             return Some(called.map(|tool| tool.calls).sum());
         }
         let mut elsewhere = self.shown_elsewhere.iter();

@@ -402,14 +402,18 @@ pub fn tool_in(filter: &str) -> Option<&str> {
     words.find_map(|word| word.strip_prefix("tool:"))
 }
 
+/// Which tools the name of one in a filter means.
+pub fn tools_named(name: &str) -> impl Fn(&str) -> bool {
+    let pattern = Pattern::of_parts(name);
+    move |tool| any_name_of(tool, &|name| pattern.matches(name))
+}
+
 /// The name of a tool in a filter that no tool has which was called, with the nearest one.
 pub fn unknown_tool(filter: &str, called: &[&str]) -> Option<String> {
     let name = tool_in(filter)?;
-    let pattern = Pattern::of_parts(name);
-    let is_known = called
-        .iter()
-        .any(|tool| any_name_of(tool, &|it| pattern.matches(it)));
+    let is_meant = tools_named(name);
     let meant = did_you_mean(name, called);
+    let is_known = called.iter().any(|tool| is_meant(tool));
     (!is_known).then(|| format!("no tool is called `{name}` here{meant}"))
 }
 

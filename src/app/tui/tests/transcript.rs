@@ -567,6 +567,16 @@ fn the_totals_are_sorted_lead_to_a_turn_and_esc_comes_back() {
     assert_eq!(desk.state.item, from, "there is one way back");
 }
 
+/// The log of [`task_log`] with a finding in its sub-agent.
+fn faulty_task_log() -> String {
+    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
+    let line = serde_json::json!({
+        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
+        "message": {"role": "user", "content": stray},
+    });
+    format!("{}\n{line}", task_log())
+}
+
 /// A log with a call that began a sub-agent, whose messages are in the same file.
 pub(super) fn task_log() -> String {
     let line = |uuid: &str,
@@ -658,12 +668,7 @@ fn a_task_opens_the_transcript_of_its_sub_agent_and_q_comes_back() {
 
 #[test]
 fn the_result_of_a_task_opens_its_sub_agent_too_and_the_finding_key_goes_on_from_its_start() {
-    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
-    let line = serde_json::json!({
-        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
-        "message": {"role": "user", "content": stray},
-    });
-    let mut state = flowing(&format!("{}\n{line}", task_log()), (100, 20));
+    let mut state = flowing(&faulty_task_log(), (100, 20));
     state.go_to(2);
     assert_eq!(
         (state.session, state.item().unwrap().kind),
@@ -679,12 +684,7 @@ fn the_result_of_a_task_opens_its_sub_agent_too_and_the_finding_key_goes_on_from
 
 #[test]
 fn the_list_of_findings_has_those_of_sub_agents_and_leads_to_them() {
-    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
-    let line = serde_json::json!({
-        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
-        "message": {"role": "user", "content": stray},
-    });
-    let mut state = flowing(&format!("{}\n{line}", task_log()), (140, 20));
+    let mut state = flowing(&faulty_task_log(), (140, 20));
     assert!(
         screen(&state).contains("in sub-agents"),
         "{}",
@@ -721,12 +721,7 @@ fn the_list_of_findings_has_those_of_sub_agents_and_leads_to_them() {
 
 #[test]
 fn of_the_list_of_findings_only_enter_leaves_where_the_operator_reads() {
-    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
-    let line = serde_json::json!({
-        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
-        "message": {"role": "user", "content": stray},
-    });
-    let text = format!("{}\n{line}", task_log());
+    let text = faulty_task_log();
     for keys in ["4 esc", "4 q", "4 tab esc", "4 1", "4 j k q", "4 4 esc"] {
         let mut state = flowing(&text, (140, 20));
         press(&mut state, "g j");
@@ -791,6 +786,38 @@ fn the_list_of_sessions_says_how_many_items_of_each_the_filter_lets_through() {
     press(&mut state, "esc");
     assert!(state.filter.is_some(), "the list is closed first");
     assert_eq!(state.focus, Pane::Turns);
+}
+
+#[test]
+fn the_calls_of_a_sub_agent_with_a_log_of_its_own_are_counted_by_a_part_of_the_name_of_their_tool()
+{
+    let called = retake_core::usage::ToolUsage {
+        name: "mcp__happy__change_title".to_owned(),
+        calls: 3,
+        ..Default::default()
+    };
+    let usage = SessionUsage {
+        by_tool: vec![called],
+        ..SessionUsage::default()
+    };
+    let agent = retake_live::SubAgent {
+        path: "agent-1.jsonl".into(),
+        id: "1".to_owned(),
+        prompt: "Look around.".to_owned(),
+        usage,
+        errors: 0,
+        warnings: 0,
+    };
+    for (filter, count) in [("change", 3), ("happy.change", 3), ("other", 0)] {
+        let mut state = flowing(&log(), (140, 20));
+        let found = Report::SubAgents(vec![agent.clone()]);
+        update(&mut state, Message::Report(found));
+        let letters = filter.chars().map(|letter| format!("{letter} "));
+        let keys = format!("f t o o l : {}enter", letters.collect::<String>());
+        press(&mut state, &keys);
+        let file = state.document.as_ref().unwrap().recording.sessions.len();
+        assert_eq!(state.shown_of(file), Some(count), "{filter}");
+    }
 }
 
 #[test]
@@ -2464,12 +2491,7 @@ fn a_folded_call_says_how_many_lines_its_command_has_below() {
 
 #[test]
 fn what_is_wrong_in_sub_agents_is_shortened_before_the_filter() {
-    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
-    let line = serde_json::json!({
-        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
-        "message": {"role": "user", "content": stray},
-    });
-    let mut state = flowing(&format!("{}\n{line}", task_log()), (140, 20));
+    let mut state = flowing(&faulty_task_log(), (140, 20));
     press(&mut state, "f t o o l : E d i t enter");
     let session = state.session().unwrap();
     let shown = Arc::new(Shown::new(session, vec![0, 1]));
@@ -2499,14 +2521,9 @@ fn what_is_wrong_in_sub_agents_is_shortened_before_the_filter() {
 
 #[test]
 fn what_is_wrong_in_sub_agents_leaves_the_turn_its_room_in_the_header() {
-    let stray = serde_json::json!([{"type": "tool_result", "tool_use_id": "zz", "content": "x"}]);
-    let line = serde_json::json!({
-        "type": "user", "uuid": "13", "parentUuid": "12", "sessionId": "s", "isSidechain": true,
-        "message": {"role": "user", "content": stray},
-    });
     let role = "\"role\":\"assistant\"";
     let model = format!("{role},\"model\":\"a-model-with-a-name-of-many-letters\"");
-    let text = format!("{}\n{line}", task_log()).replace(role, &model);
+    let text = faulty_task_log().replace(role, &model);
     for (width, expected) in [
         (120, "▲ 1 in sub-agents"),
         (160, "✓ no findings here · 1 warning in sub-agents"),

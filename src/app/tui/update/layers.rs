@@ -3,7 +3,7 @@
 use super::{leaving, motion};
 use crate::tui::copy::{Copied, CopyMenu, LIMIT};
 use crate::tui::effect::{Counting, Effect, Hit, SearchRequest, Sifting};
-use crate::tui::filter::{Filter, FilterBar, Filtering, tool_in, unknown_tool};
+use crate::tui::filter::{Filter, FilterBar, Filtering, tool_in, tools_named, unknown_tool};
 use crate::tui::keymap::{Command, Direction};
 use crate::tui::live::words::sentence;
 use crate::tui::stack::{Flow, OpeningLayer, Screen as _};
@@ -19,8 +19,7 @@ use crate::tui::transcript::nested::nested_calls;
 use crate::tui::transcript::{Jump, keys};
 use crate::usage::{UsageTarget, next_order};
 use crate::words::session_label;
-use retake_core::content::{any_name_of, call_text, display_name, result_text, without_colours};
-use retake_core::pattern::Pattern;
+use retake_core::content::{call_text, display_name, result_text, without_colours};
 use retake_core::rules::Health;
 use retake_core::session::{Item, Kind};
 use retake_core::wire::body_of;
@@ -142,11 +141,11 @@ pub(super) fn sifted(state: &mut State, shown: Arc<Shown>, is_preview: bool) {
 
 /// How many sub-agents with files of their own call a tool.
 fn calls_elsewhere(state: &State, tool: &str) -> usize {
-    let pattern = Pattern::of_parts(tool);
+    let is_meant = tools_named(tool);
     let files = state.sub_agents.iter();
     let calls = |file: &&SubAgent| {
         let mut tools = file.usage.by_tool.iter();
-        tools.any(|tool| any_name_of(&tool.name, &|name| pattern.matches(name)))
+        tools.any(|tool| is_meant(&tool.name))
     };
     files.filter(calls).count()
 }

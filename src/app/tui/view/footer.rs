@@ -235,19 +235,29 @@ fn hints(state: &State) -> Vec<Hint> {
     }
     hints.extend(others);
     if context == Context::Detail {
-        let own: &[Hint] = match state.size.0 {
-            ..WIDE => &[("t", "pretty/raw")],
-            _ if state.is_zoomed => &[("t", "pretty/raw"), ("z", "all panes")],
-            _ => &[
-                ("t", "pretty/raw"),
-                ("z", "zoom"),
-                ("<", "wider"),
-                (">", "narrower"),
-            ],
+        let zoom = if state.is_zoomed { "all panes" } else { "zoom" };
+        let own = [
+            (Command::View, "pretty/raw"),
+            (Command::ZoomPane, zoom),
+            (Command::Resize(Direction::Forward), "wider"),
+            (Command::Resize(Direction::Backward), "narrower"),
+        ];
+        // One pane alone is neither zoomed nor resized.
+        let most = match state.size.0 {
+            ..WIDE => 1,
+            _ if state.is_zoomed => 2,
+            _ => own.len(),
         };
-        let leads = |hint: &Hint| matches!(hint.0, "q" | "]");
+        let own = own.into_iter().take(most).filter_map(|(command, words)| {
+            let row = keymap::rows().find(|row| row.command == command && row.has_key())?;
+            Some((row.first_key(), words))
+        });
+        let leads = |hint: &Hint| {
+            let mut rows = keymap::rows().filter(|row| row.first_key() == hint.0);
+            rows.any(|row| matches!(row.command, Command::Close | Command::Finding(_)))
+        };
         let at = hints.iter().rposition(leads).map_or(0, |at| at + 1);
-        hints.splice(at..at, own.iter().copied());
+        hints.splice(at..at, own);
     }
     if context == Context::Browse && state.transcript.is_on {
         let totals = keymap::rows().find(|row| row.command == Command::Usage);
