@@ -37,9 +37,13 @@ pub enum AgentError {
     Invalid { path: PathBuf, errors: ConfigErrors },
 }
 
+/// Whether a variable of the environment holds a key that is sent.
+pub fn is_set(variable: &str) -> bool {
+    ApiKey::from_env(variable).is_some()
+}
+
 /// What an agent may do, as it is now: a key that is not set is not sent.
 pub fn in_words(power: Power) -> String {
-    let is_set = |name: &str| ApiKey::from_env(name).is_some();
     power.marking_unset(is_set).to_string()
 }
 

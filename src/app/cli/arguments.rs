@@ -185,7 +185,7 @@ pub(in crate::cli) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Arguments, clap::Error> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let command = command();
+    let mut command = command();
     let begins_with_option = |word: &OsString| word.to_string_lossy().starts_with('-');
     if arguments.get(1).is_some_and(begins_with_option)
         && let Some(at) = command_after_options(&command, &arguments)
@@ -193,22 +193,16 @@ pub(in crate::cli) fn parse(
         arguments[1..=at].rotate_right(1);
     }
     let given = arguments.get(1).cloned().unwrap_or_default();
-    let name = command.get_subcommands().map(Command::get_name);
-    let name = name.filter(|name| given == *name).last().map(str::to_owned);
-    let of_one = name
-        .as_deref()
-        .filter(|name| takes_one_file(&command, name));
-    let of_one = of_one.map(str::to_owned);
-    let matches = command.try_get_matches_from(arguments);
-    let matches =
-        matches.map_err(|error| without_trailing(error, name.as_deref(), of_one.as_deref()));
-    Arguments::from_arg_matches(&matches?)
+    let matches = command.try_get_matches_from_mut(arguments);
+    Arguments::from_arg_matches(&matches.map_err(|error| {
+        let subcommand = command.get_subcommands().find(|it| given == *it.get_name());
+        with_own_tips(error, subcommand)
+    })?)
 }
 
 /// Whether a command takes one path and nothing else without an option.
-fn takes_one_file(command: &Command, name: &str) -> bool {
-    let command = command.find_subcommand(name);
-    let mut places = command.into_iter().flat_map(Command::get_positionals);
+fn takes_one_file(command: &Command) -> bool {
+    let mut places = command.get_positionals();
     let only = places.next().filter(|_| places.next().is_none());
     let is_path = |it: &Arg| {
         let names = it.get_value_names().unwrap_or_default();
@@ -217,13 +211,9 @@ fn takes_one_file(command: &Command, name: &str) -> bool {
     only.is_some_and(is_path)
 }
 
-/// An unknown option is hardly ever meant as a path: instead of `--` the answer names the help. `of_one` is the
-/// command if it takes one file: a second one is named as that.
-fn without_trailing(
-    mut error: clap::Error,
-    command: Option<&str>,
-    of_one: Option<&str>,
-) -> clap::Error {
+/// An unknown option is hardly ever meant as a path: instead of `--` the answer names the help of the command. A second
+/// file for one that takes one is named as that.
+fn with_own_tips(mut error: clap::Error, command: Option<&Command>) -> clap::Error {
     if error.kind() == ErrorKind::ValueValidation {
         return in_plain_words(error);
     }
@@ -236,17 +226,19 @@ fn without_trailing(
     };
     tips.retain(|tip| !tip.to_string().starts_with("to pass "));
     let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-    if let Some(name) = of_one
-        && unknown.is_some_and(|it| !it.starts_with('-'))
-    {
-        tips = vec![format!("`retake {name}` takes one file").into()];
-    }
-    if tips.is_empty() && error.get(ContextKind::SuggestedArg).is_none() {
-        let help = match command {
-            Some(name) => format!("retake help {name}"),
-            None => "retake --help".to_owned(),
-        };
-        tips.push(format!("`{help}` lists the options").into());
+    let is_file = unknown.is_some_and(|it| !it.starts_with('-'));
+    match command {
+        Some(command) if is_file && takes_one_file(command) => {
+            tips = vec![format!("`retake {}` takes one file", command.get_name()).into()];
+        }
+        _ if tips.is_empty() && error.get(ContextKind::SuggestedArg).is_none() => {
+            let help = command.map_or_else(
+                || "retake --help".to_owned(),
+                |command| format!("retake help {}", command.get_name()),
+            );
+            tips.push(format!("`{help}` lists the options").into());
+        }
+        _ => {}
     }
     if !tips.is_empty() {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));

@@ -66,10 +66,10 @@ pub struct CopyMenu<T> {
 impl CopyMenu<Copied> {
     /// A menu of what the item has.
     pub fn of_item(available: &[Copied]) -> Self {
-        let rows = Copied::ALL.into_iter();
-        let rows = rows.map(|(what, key, name)| (key, name, Some(what)));
-        let is_available = |what: &Copied| available.contains(what);
-        let rows = rows.map(|(key, name, what)| (key, name, what.filter(is_available)));
+        let rows = Copied::ALL.into_iter().map(|(what, key, name)| {
+            let is_available = available.contains(&what);
+            (key, name, is_available.then_some(what))
+        });
         Self::new(rows.collect())
     }
 }

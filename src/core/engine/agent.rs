@@ -337,9 +337,7 @@ impl Power {
     pub fn needs_confirmation(&self) -> bool {
         !matches!(self, Self::Recording { .. })
     }
-}
 
-impl Power {
     /// The same with a word at each variable that is not set, and whose value is not sent therefore.
     pub fn marking_unset(mut self, is_set: impl Fn(&str) -> bool) -> Self {
         if let Self::Model { variables, .. } | Self::Connects { variables, .. } = &mut self {

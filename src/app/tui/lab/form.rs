@@ -8,7 +8,7 @@ use retake_core::lab::{
     WordingVariant, is_reserved, is_script,
 };
 use retake_core::session::Dialect;
-use retake_live::agents::AgentFile;
+use retake_live::agents::{AgentFile, is_set};
 use retake_live::http::HttpTarget;
 use retake_live::takes::usual_root;
 use retake_live::trust::Trust;
@@ -269,7 +269,7 @@ impl Form {
                 base_url,
                 key_env: Some(key),
                 ..
-            } if base_url == model.dialect.facts().base_url && is_unset(key) => Some(format!(
+            } if base_url == model.dialect.facts().base_url && !is_set(key) => Some(format!(
                 "${key} is not set: set it and restart retake, or name another model"
             )),
             _ => None,
@@ -487,7 +487,7 @@ fn summary(agent: &Agent) -> String {
     }
     let mut asks = agent.model.power();
     if let Some(Power::Model { variables, .. }) = &mut asks {
-        variables.retain(|name| !is_unset(name));
+        variables.retain(|name| is_set(name));
     }
     asks.as_ref().map_or_else(String::new, Power::to_string)
 }
@@ -501,16 +501,12 @@ fn is_remote(model: &AgentModel) -> bool {
     }
 }
 
-fn is_unset(name: &str) -> bool {
-    std::env::var_os(name).is_none_or(|value| value.is_empty())
-}
-
 /// Which variables are not set whose values asking it sends along.
 fn unset(agent: &Agent) -> Option<String> {
     let Some(Power::Model { variables, .. }) = agent.model.power() else {
         return None;
     };
-    let unset = variables.iter().filter(|name| is_unset(name));
+    let unset = variables.iter().filter(|name| !is_set(name));
     let unset: Vec<String> = unset.map(|name| format!("${name}")).collect();
     let verb = if unset.len() == 1 { "is" } else { "are" };
     (!unset.is_empty()).then(|| format!("{} {verb} not set", unset.join(", ")))

@@ -108,7 +108,7 @@ pub(super) fn offers(state: &mut State) {
                     "supply-output" if has_output(finding) => "replace the output",
                     _ => tried.action.what,
                 },
-                offer: actions::Offer {
+                offer: Offer {
                     action: tried.action.id,
                     safety: tried.safety,
                 },

@@ -519,7 +519,7 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
     let digits = total.to_string().len();
     let cursor = state.listed_session.min(total.saturating_sub(1));
     let seen = (0..total).skip(state.tops.sessions);
-    let mut rows = Vec::new();
+    let (mut rows, mut columns) = (Vec::new(), Vec::new());
     for index in seen.take(inside.height.into()) {
         let open = if index == state.session {
             theme.glyphs.cursor
@@ -533,7 +533,7 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
         let own = sessions.get(index).is_some();
         let totals = state.all_totals().filter(|_| own);
         let mut usage = totals.and_then(|totals| Some(&**totals.get(&index)?));
-        let (label, words, columns, turns) = match sessions.get(index) {
+        let (label, words, row_columns, turns) = match sessions.get(index) {
             Some(session) => {
                 let words = first_words(session).map(|(_, words)| words);
                 let checked = state.checked.get(index).and_then(Option::as_ref);
@@ -568,22 +568,14 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
                 (label, file.prompt.clone(), columns, file.usage.turns)
             }
         };
-        rows.push((index, left, label, words, columns, turns, usage));
+        columns.push(row_columns);
+        rows.push((index, left, label, words, turns, usage));
     }
-    let widest = |column: usize| rows.iter().map(|row| cells(&row.4[column])).max();
-    let widths = [0, 1, 2].map(|column| widest(column).unwrap_or(0));
-    let has_usage = rows.iter().any(|row| row.6.is_some());
-    for (at, (index, mut left, label, words, columns, turns, usage)) in rows.into_iter().enumerate()
-    {
-        let mut right = Vec::new();
-        for (number, (column, width)) in columns.into_iter().zip(widths).enumerate() {
-            let gap = Span::raw(" ".repeat(width - cells(&column)));
-            // What was found stands beside the figures.
-            match number {
-                1 => right.extend(std::iter::once(gap).chain(column)),
-                _ => right.extend(column.into_iter().chain([gap])),
-            }
-        }
+    align(&mut columns);
+    let has_usage = rows.iter().any(|(.., usage)| usage.is_some());
+    for (at, (row, columns)) in rows.into_iter().zip(columns).enumerate() {
+        let (index, mut left, label, words, turns, usage) = row;
+        let mut right = columns.concat();
         let hits = state.shown_of(index);
         if let Some(count) = hits.filter(|count| *count > 0) {
             let words = if count == 1 { "item" } else { "items" };
@@ -610,6 +602,23 @@ pub(super) fn sessions(frame: &mut Frame<'_>, area: Rect, state: &State, theme: 
             style: row_style(theme, index == cursor, state.focus == Pane::Sessions),
         };
         row.draw(frame, inside, at, theme);
+    }
+}
+
+/// Makes columns as wide in each row. What was found is on the right of its own, beside the figures.
+fn align(rows: &mut [[Vec<Span<'static>>; 3]]) {
+    const FOUND: usize = 1;
+    for column in 0..3 {
+        let widest = rows.iter().map(|row| cells(&row[column])).max();
+        for row in &mut *rows {
+            let gap = widest.unwrap_or(0) - cells(&row[column]);
+            let at = if column == FOUND {
+                0
+            } else {
+                row[column].len()
+            };
+            row[column].insert(at, Span::raw(" ".repeat(gap)));
+        }
     }
 }
 
